@@ -1,0 +1,1 @@
+"""Everything that Perdure promises, tried out; one folder per kind of test."""

@@ -1,0 +1,1 @@
+"""Measurements beside the floor of the disk; run by `make bench`."""

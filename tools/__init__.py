@@ -1,0 +1,1 @@
+"""Commands for developers; `make help` lists the ones to call."""
