@@ -1,0 +1,1 @@
+"""Pure records, tables and rules: no input or output, no clock, no randomness."""

@@ -1,0 +1,117 @@
+"""The budget: a fold over attempt records, in three certainties (B-01 to B-07). Never a counter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from perdure.core.attempt import Attempt, Usage, day_of
+
+ZERO = Usage(0, 0, 0)
+
+
+class Amount(msgspec.Struct, frozen=True):
+    """Calls, tokens and integer nano-dollars."""
+
+    calls: int = 0
+    tokens: int = 0
+    cost_nanodollars: int = 0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(
+            self.calls + other.calls,
+            self.tokens + other.tokens,
+            self.cost_nanodollars + other.cost_nanodollars,
+        )
+
+
+class Exposure(msgspec.Struct, frozen=True):
+    """What was spent for certain, what is held, and what may have been spent."""
+
+    actual: Amount = Amount()
+    held: Amount = Amount()
+    unknown: Amount = Amount()
+
+    def __add__(self, other: Exposure) -> Exposure:
+        return Exposure(self.actual + other.actual, self.held + other.held, self.unknown + other.unknown)
+
+    @property
+    def total(self) -> Amount:
+        """The most that may have been spent."""
+        return self.actual + self.held + self.unknown
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Daily limits of one provider; None is no limit."""
+
+    calls_per_day: int | None = None
+    tokens_per_day: int | None = None
+    cost_nanodollars_per_day: int | None = None
+
+
+class OverBudget(msgspec.Struct, frozen=True):
+    """Why a reservation is not admitted. `never` says that even an empty day would not fit it (B-02)."""
+
+    what: str  # "calls", "tokens" or "cost"
+    needed: int
+    used: int
+    limit: int
+    never: bool
+
+
+def exposure(attempt: Attempt, largest_hold: Usage = ZERO) -> Exposure:
+    """What one attempt counts. An unreadable one costs its hold, or else the largest allowed (rule 6)."""
+    hold = attempt.reserved.hold if attempt.reserved is not None else largest_hold
+    if attempt.state == "cancelled":
+        return Exposure()
+    if attempt.result is not None or attempt.reconciled is not None:
+        return _settled(attempt, hold)
+    doubt = Amount(1, hold.tokens, hold.cost_nanodollars)
+    return Exposure(unknown=doubt) if attempt.state == "unknown" else Exposure(held=doubt)
+
+
+def _settled(attempt: Attempt, hold: Usage) -> Exposure:
+    reported = [
+        usage
+        for usage in (
+            attempt.result.usage if attempt.result is not None else None,
+            attempt.reconciled.usage if attempt.reconciled is not None else None,
+        )
+        if usage is not None
+    ]
+    if not reported:
+        return Exposure(actual=Amount(calls=1), held=Amount(0, hold.tokens, hold.cost_nanodollars))
+    tokens = max(usage.tokens for usage in reported)
+    cost = max(usage.cost_nanodollars for usage in reported)
+    return Exposure(actual=Amount(1, tokens, cost))
+
+
+def unresolved(attempt: Attempt) -> bool:
+    """Whether the attempt still holds or doubts anything: it then counts against every later day (B-06)."""
+    counted = exposure(attempt)
+    return counted.held != Amount() or counted.unknown != Amount() or attempt.damaged is not None
+
+
+def charge(attempts: Iterable[Attempt], *, provider: str, day: str, largest_hold: Usage = ZERO) -> Exposure:
+    """What counts against a day: attempts dated that day or later, and all unresolved ones (rule 12)."""
+    total = Exposure()
+    for attempt in attempts:
+        owner = attempt.reserved.provider if attempt.reserved is not None else provider
+        if owner == provider and (day_of(attempt.attempt_id) >= day or unresolved(attempt)):
+            total += exposure(attempt, largest_hold)
+    return total
+
+
+def admit(current: Exposure, hold: Usage, limits: Limits) -> OverBudget | None:
+    """None when the hold fits into what is left, else the first limit that it would pass (B-02)."""
+    used = current.total
+    wanted = (
+        ("calls", used.calls, 1, limits.calls_per_day),
+        ("tokens", used.tokens, hold.tokens, limits.tokens_per_day),
+        ("cost", used.cost_nanodollars, hold.cost_nanodollars, limits.cost_nanodollars_per_day),
+    )
+    for what, have, need, limit in wanted:
+        if limit is not None and have + need > limit:
+            return OverBudget(what=what, needed=need, used=have, limit=limit, never=need > limit)
+    return None

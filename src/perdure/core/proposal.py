@@ -1,0 +1,162 @@
+"""Proposals: typed operations from a reviewer, harmless until admitted (D-04).
+
+`parse_proposal` reads a reviewer's raw output against the published schema and against what the reviewer
+was shown. Whatever does not fit is `Malformed`, with guidance for a corrective retry; it is never taken
+for "nothing to remember" (Q-14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+import msgspec
+
+from perdure.core.text import check_entry_text, check_key
+from perdure.errors import TextRefused
+
+OPERATIONS_MAX = 8
+PROPOSAL_CHARS_MAX = 64_000
+RATIONALE_CHARS_MAX = 400
+KIND_CHARS_MAX = 40
+
+ImportanceName = Literal["high", "normal", "low"]
+Verdict = Literal["confirmed", "contradicted", "outdated"]
+
+
+class _Operation(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="op", kw_only=True, omit_defaults=True
+):
+    evidence: tuple[str, ...]
+    rationale: str = ""
+
+
+class AddOp(_Operation, frozen=True, tag="add", kw_only=True):
+    """A new entry."""
+
+    text: str
+    kind: str = "project"
+    key: str | None = None
+    importance: ImportanceName = "normal"
+
+
+class ReplaceOp(_Operation, frozen=True, tag="replace", kw_only=True):
+    """New text for one entry."""
+
+    entry: str
+    text: str
+    key: str | None = None
+    importance: ImportanceName | None = None
+
+
+class RemoveOp(_Operation, frozen=True, tag="remove", kw_only=True):
+    """One entry is no longer true."""
+
+    entry: str
+
+
+class MergeOp(_Operation, frozen=True, tag="merge", kw_only=True):
+    """Several entries become one: the first keeps its id and takes the text."""
+
+    entries: tuple[str, ...]
+    text: str
+    key: str | None = None
+    importance: ImportanceName | None = None
+
+
+class AssessOp(_Operation, frozen=True, tag="assess", kw_only=True):
+    """What the evidence says of one entry; changes no text."""
+
+    entry: str
+    verdict: Verdict
+
+
+Operation = AddOp | ReplaceOp | RemoveOp | MergeOp | AssessOp
+
+
+class Proposal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one review proposes; no operations means nothing to remember."""
+
+    operations: tuple[Operation, ...]
+
+
+class Malformed(msgspec.Struct, frozen=True):
+    """Output that is no proposal. `guidance` tells the reviewer what to correct, without quoting it."""
+
+    guidance: str
+
+
+def parse_proposal(
+    text: str,
+    *,
+    evidence_ids: Collection[str],
+    entry_ids: Collection[str],
+    operations_max: int = OPERATIONS_MAX,
+) -> Proposal | Malformed:
+    """Read a reviewer's raw output. `entry_ids` are the entries it was shown."""
+    if len(text) > PROPOSAL_CHARS_MAX:
+        return Malformed(f"the answer has {len(text)} characters, at most {PROPOSAL_CHARS_MAX} are read")
+    try:
+        proposal = msgspec.json.decode(_unfenced(text).encode("utf-8"), type=Proposal)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        return Malformed(f"the answer must be one JSON object of the schema: {error}")
+    if len(proposal.operations) > operations_max:
+        return Malformed(f"{len(proposal.operations)} operations, at most {operations_max} are allowed")
+    for number, operation in enumerate(proposal.operations, 1):
+        fault = check_operation(operation, evidence_ids=evidence_ids, entry_ids=entry_ids)
+        if fault:
+            return Malformed(f"operation {number}: {fault}")
+    return proposal
+
+
+def check_operation(
+    operation: Operation, *, evidence_ids: Collection[str], entry_ids: Collection[str]
+) -> str | None:
+    """What is wrong with one operation, or None. The same check runs at parsing and at admission (D-05)."""
+    if not operation.evidence:
+        return "it names no evidence"
+    strange = [name for name in operation.evidence if name not in evidence_ids]
+    if strange:
+        return f"evidence {strange[0][:20]!r} was not shown"
+    gone = [name for name in targets(operation) if name not in entry_ids]
+    if gone:
+        return f"entry {gone[0][:20]!r} is not on the branch"
+    if isinstance(operation, MergeOp) and len(set(operation.entries)) < 2:  # noqa: PLR2004 - "several"
+        return "a merge needs at least two different entries"
+    if len(operation.rationale) > RATIONALE_CHARS_MAX:
+        return f"a rationale has at most {RATIONALE_CHARS_MAX} characters"
+    return _text_fault(operation)
+
+
+def targets(operation: Operation) -> tuple[str, ...]:
+    """The entries an operation is about."""
+    if isinstance(operation, MergeOp):
+        return operation.entries
+    return () if isinstance(operation, AddOp) else (operation.entry,)
+
+
+def check_kind(kind: str) -> str | None:
+    """What is wrong with a kind's name, or None."""
+    if not kind or len(kind) > KIND_CHARS_MAX or not kind.replace("-", "").replace("_", "").isalnum():
+        return f"a kind is a word of letters, digits, - and _, at most {KIND_CHARS_MAX} long"
+    return None
+
+
+def _text_fault(operation: Operation) -> str | None:
+    try:
+        if isinstance(operation, AddOp | ReplaceOp | MergeOp):
+            check_entry_text(operation.text)
+            if operation.key is not None:
+                check_key(operation.key)
+        check_entry_text(operation.rationale or "none")
+    except TextRefused as refused:
+        return refused.message
+    return check_kind(operation.kind) if isinstance(operation, AddOp) else None
+
+
+def _unfenced(text: str) -> str:
+    """Models often wrap JSON in one Markdown code fence; take that off and nothing else."""
+    body = text.strip()
+    if body.startswith("```") and body.endswith("```") and "\n" in body:
+        return body.split("\n", 1)[1].rsplit("```", 1)[0]
+    return body

@@ -1,0 +1,265 @@
+"""Secrets by what they are called: assignments in any notation, and sentences in many languages (E-03)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from perdure.core.secret_context import COPULA, GAP_STOPS, NOT_SECRET_PARTS, NOUNS, PREDICATES, SECRET_ID_PARTS, Noun
+from perdure.core.secret_values import MARK, is_code, is_placeholder, is_wordlike, looks_chosen, looks_random
+
+_NAME_CHARS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
+_NAME_REACH = 64
+_NAME_REST = re.compile(r"[A-Za-z0-9_.-]{0,48}")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_Q = r"[\"'`\])*_]{0,4}"
+_SEPARATOR = re.compile(
+    r"(?P<tag>(?:\s[^<>\n]{0,80})?>(?:\s{0,40}<!\[CDATA\[)?)"
+    r"|[\"']\s{0,8}(?:value|content)\s?=\s?"
+    r"|[\"']?\s{0,4},?\s{1,24}[\"']?(?:value|val)[\"']?\s{0,4}[:=]\s{0,4}"
+    r"|[\"']\s{0,4},\s{0,20}[\"']?(?:value|val|default)[\"']?\s{0,4}[:=]\s{0,4}"
+    r"|(?P<plist></(?:key|name)>\s{0,40}<(?:string|value|data)>)"
+    r"|[\"']\s{0,4}\{[^{}]{0,120}?default\s{0,4}=\s{0,4}"
+    r"|[\"']\s{0,4},\s{0,4}(?=[\"'])"
+    r"|" + _Q + r"[ \t]{0,4}:[ \t]{0,4}[|>][-+]?[ \t]{0,4}\n[ \t]{1,20}"
+    r"|(?P<compare>" + _Q + r"[ \t]{0,4}[=!]={1,2})[ \t]{0,4}"
+    r"|(?P<typed>" + _Q + r":[ \t]{0,4}[A-Za-z_&][\w.\[\]|<>? ]{0,30}?[ \t]{0,2}=)[ \t]{0,4}"
+    r"|(?P<tight>[\"'\]]?=)(?=[^\s=>])"
+    r"|(?P<plain>" + _Q + r"[ \t]{0,20}(?:=>|:=|->|\?=|\+=|=|::?)" + _Q + r")[ \t]{0,20}"
+    r"|(?P<table>[ \t]{0,20}\|)[ \t]{0,20}"
+)
+_VALUE = re.compile(
+    r"(?:[rbfuRBFU$@]{1,2}(?=[\"']))?(?:\"(?P<double>(?:[^\"\\\n]|\\.){0,1000})\"|'(?P<single>(?:[^'\\\n]|\\.){0,1000})'"
+    r"|`(?P<tick>[^`\n]{0,1000})`|[\"'`]?(?P<bare>[^\s\"'`]{1,1000}))"
+)
+_NEXT_PAIR = re.compile(r";(?=\s*[A-Za-z][\w .-]{0,40}=|$)|[&,](?=\s*[\"']?[A-Za-z][\w.-]{0,40}[\"']?\s*[:=])|</|&amp;")
+_TRAILING = ",;.)]}>:、。，）」』！；\\"
+_REST_OF_LINE = re.compile(r"[ \t\"'`,;)\]}>*]{0,8}(?:(?:#|//|--|/\*|<!--)[^\n]*)?(?:\r?\n|$)")
+_ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
+_SENTENCE = re.compile(r"[a-z' ,.!?]{4,}", re.IGNORECASE)
+_UI_WORDS = frozenset(
+    """a an the your is are must enter password passwort please or to of for with too short long invalid wrong required
+    reset change forgot incorrect new old confirm repeat and not no at in on do does was be it show hide your""".split()
+)
+_COPULA = re.compile(COPULA, re.IGNORECASE)
+_GAP_STOP = re.compile(GAP_STOPS, re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.;!?。！？\n](?:\s|$)|[。！？\n]")
+_TOLD = re.compile(
+    r"[\s:：,]{0,6}(?:\"(?P<double>[^\"\n]{3,200})\"|'(?P<single>[^'\n]{3,200})'|`(?P<tick>[^`\n]{3,200})`"
+    r"|[“«„「『](?P<fancy>[^”»“」』\n]{3,200})[”»“」』]|\*{1,2}(?P<star>[^*\s]{3,200})\*{1,2}"
+    r"|(?P<bare>[^\s\"'`“«„、。，；！？）」』です]{3,200}))"
+)
+_TOLD_REACH = 64
+_MINE = re.compile(
+    r"(?:\b(?:my|our|your|his|her|their|root|admin|wifi|wi-fi|login|ssh|db|database|server|mein|unser|dein|mon|notre"
+    r"|ma|mi|tu|nuestra|minha|nossa|mia|la mia|nostra|мой|наш|твой)\s+(?:\w+\s+)?|我的|我们的|私の)$",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[\"'`)]?(?:[.,;!]|\s*$|\s*\n|\s+(?:please|and|but|thanks|for|on|so|bitte|und|et|y|e|и)\b)")
+_BARE_AFTER = re.compile(r"[ \t]{1,4}[\"'`]?([^\s\"'`]{6,300})")
+_LAST_WORD = re.compile(r"[\"'`]?([^\s\"'`]{4,100})[\"'`]?$")
+_NOUN_WORDS = frozenset(word for noun in NOUNS for word in noun.words)
+_SHORTEST = {"strong": 3, "medium": 8, "weak": 20}
+
+
+def find_named(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
+    """Give the spans (start, end, kind) of values that their name or their sentence calls a secret.
+
+    `lower` is the lower-cased text, of the same length.
+    """
+    for noun in NOUNS:
+        for word in noun.words:
+            if word not in lower:
+                continue
+            at = lower.find(word)
+            while at >= 0:
+                end = at + len(word)
+                if not noun.whole or _stands_whole(text, at, end):
+                    yield from _near(text, at, end, noun)
+                at = lower.find(word, end)
+
+
+def _stands_whole(text: str, start: int, end: int) -> bool:
+    """Say whether a word is not a mere piece of a longer one (`pass` in `compass`); camel case parts count."""
+    before = text[start - 1] if start else " "
+    after = text[end] if end < len(text) else " "
+    left = not before.isalpha() or (before.islower() and text[start].isupper()) or not before.isascii()
+    right = not after.isalpha() or (after.isupper() and text[end - 1].islower()) or not after.isascii()
+    return left and right
+
+
+def _near(text: str, start: int, end: int, noun: Noun) -> Iterator[tuple[int, int, str]]:
+    """Give the value that belongs to a noun: assigned, as an option, bare after it, or told in its sentence."""
+    window = text[max(0, start - _NAME_REACH) : start]
+    head = window[len(window.rstrip(_NAME_CHARS)) :]
+    rest = _NAME_REST.match(text, end)
+    name_end = end if rest is None else rest.end() - (len(rest.group()) - len(rest.group().rstrip(".-")))
+    name = head + text[start:name_end]
+    if _is_about(head, text[end:name_end], name):
+        return
+    span = _assigned(text, start - len(head), name_end, name, noun)
+    if span is None:
+        span = _after_space(text, start, name_end, name, noun)
+    if span is None and name_end - end <= 1:
+        span = _told(text, start, name_end, noun)
+    if span is not None:
+        yield *span, noun.kind
+
+
+def _is_about(head: str, tail: str, name: str) -> bool:
+    """Say whether an identifier speaks about a secret (its length, place, policy) instead of being one."""
+    if name.lower().strip("-.").replace("-", "_") in SECRET_ID_PARTS or name.lower().endswith("secret_id"):
+        return False
+    parts = [part.lower() for part in _PARTS.findall(tail)]
+    if parts and (parts[0] in NOT_SECRET_PARTS or parts[-1] in NOT_SECRET_PARTS or tail[:1] == "s" and tail[1:2].islower()):
+        return True
+    if tail[:1].islower() and tail[:1] != "s" and tail.isalpha() and tail.lower() not in {"e", "en", "n"}:
+        return True
+    before = [part.lower() for part in _PARTS.findall(head)]
+    return bool(before) and before[-1] in NOT_SECRET_PARTS and before[-1] not in {"env", "test", "mail", "email", "store", "service", "git", "s3", "model", "form", "storage", "registry"}
+
+
+def _assigned(text: str, name_start: int, at: int, name: str, noun: Noun) -> tuple[int, int] | None:
+    """Give the span of a value assigned to a name in code, configuration, a URL query, a table or markup."""
+    separator = _SEPARATOR.match(text, at)
+    if separator is None:
+        return None
+    kind = separator.lastgroup
+    if kind in {"tag", "plist"}:
+        if kind == "tag" and text[max(0, name_start - 1) : name_start] not in {"<", ":"}:
+            return None
+        close = text.find("<" if "CDATA" not in separator.group() else "]]>", separator.end(), separator.end() + 2000)
+        start, end = separator.end(), close
+        if close < 0 or not text[start:end].strip():
+            return None
+        start += len(text[start:end]) - len(text[start:end].lstrip())
+        end = start + len(text[start:end].strip())
+        return (start, end) if _fits(text[start:end], noun) else None
+    match = _VALUE.match(text, separator.end())
+    if match is None or match.lastgroup is None:
+        return None
+    start, end = match.span(match.lastgroup)
+    if match.lastgroup != "bare":
+        return (start, end) if _fits(text[start:end], noun) else None
+    if kind == "compare":
+        return None
+    end = _bare_end(text, start, end)
+    tight = kind == "tight"
+    return (start, end) if start < end and _fits_bare(text, (start, end), name, noun, tight=tight) else None
+
+
+def _bare_end(text: str, start: int, end: int) -> int:
+    """Cut an unquoted value where the next pair begins, and take closing punctuation off."""
+    cut = _NEXT_PAIR.search(text, start, end)
+    if cut is not None:
+        end = cut.start()
+    return start + len(text[start:end].rstrip(_TRAILING))
+
+
+def _fits(value: str, noun: Noun) -> bool:
+    """Say whether a quoted value is a secret of this noun."""
+    if len(value) < _SHORTEST[noun.trust] or is_placeholder(value) or value.lower() in _NOUN_WORDS:
+        return False
+    if is_code(value, "") or "://" in value:
+        return False
+    if " " in value.strip():
+        words = set(re.findall(r"[a-z]+", value.lower()))
+        sentence = _SENTENCE.fullmatch(value) is not None and bool(words & _UI_WORDS)
+        return noun.trust == "strong" and not sentence and len(value) < 120 and not value[:1].isspace()  # noqa: PLR2004
+    if noun.trust == "strong":
+        return True
+    if noun.trust == "medium":
+        return not is_wordlike(value) or looks_random(value, 8) or re.fullmatch(r"\d{8,}", value) is not None
+    return looks_random(value, 20) and not re.fullmatch(r"[0-9a-f-]{20,64}", value)
+
+
+def _fits_bare(text: str, span: tuple[int, int], name: str, noun: Noun, *, tight: bool) -> bool:
+    """Say whether an unquoted value is a secret of this noun; `tight`: written `name=value`."""
+    value, after = text[slice(*span)], text[span[1] : span[1] + 2]
+    if len(value) < _SHORTEST[noun.trust] or is_placeholder(value) or is_code(value, after) or "://" in value:
+        return False
+    if noun.trust == "strong" and looks_chosen(value):
+        return True
+    alone = _REST_OF_LINE.match(text, span[1]) is not None
+    if noun.trust == "strong":
+        if re.fullmatch(r"\d{4,}", value):
+            return tight or alone
+        if tight and (_ENV_NAME.fullmatch(name.strip("-.")) or "-" in name or text[span[1] : span[1] + 1] in {";", "&"}):
+            return True
+        plain = re.fullmatch(r"[^\W\d_A-Z]{5,}", value) is not None
+        return (alone and plain and not tight and text[span[0] - 2 : span[0]] == ": ") or looks_random(value, 8)
+    if noun.trust == "medium":
+        return looks_random(value, 10) or (tight and not is_wordlike(value)) or _hexlike(value)
+    return looks_random(value, 20) and not re.fullmatch(r"[0-9a-f-]{7,64}", value)
+
+
+def _hexlike(value: str) -> bool:
+    return re.fullmatch(r"(?=[a-f0-9-]*\d)[0-9a-f-]{16,128}|[A-Z2-7]{16,64}", value) is not None
+
+
+def _after_space(text: str, start: int, at: int, name: str, noun: Noun) -> tuple[int, int] | None:
+    """Give the value of an option (`--password x`), or a plainly random one that stands right after its name."""
+    match = _BARE_AFTER.match(text, at)
+    if match is None:
+        return None
+    first, last = match.span(1)
+    last = _bare_end(text, first, last)
+    value = text[first:last]
+    if len(value) < 4 or is_placeholder(value) or is_code(value, text[last : last + 1]) or "://" in value:  # noqa: PLR2004
+        return None
+    if name.startswith("--") or name.startswith("-p"):
+        return (first, last) if noun.trust == "strong" and not value.startswith("-") or looks_random(value, 8) else None
+    if noun.trust == "strong" and looks_chosen(value) and len(value) > 7 and not is_wordlike(value):  # noqa: PLR2004
+        return first, last
+    if noun.trust == "medium" and (looks_random(value, 16) or (len(value) > 15 and _hexlike(value))):  # noqa: PLR2004
+        return first, last
+    if noun.trust == "weak" and looks_random(value, 20) and not re.fullmatch(r"[0-9a-f-]{7,64}", value):
+        return first, last
+    return None
+
+
+def _told(text: str, start: int, at: int, noun: Noun) -> tuple[int, int] | None:
+    """Give the value that a sentence says is the secret: "my password for the box is ..."."""
+    if noun.trust == "weak":
+        return None
+    end = _SENTENCE_END.search(text, at, at + _TOLD_REACH)
+    for copula in _COPULA.finditer(text, at, min(len(text), at + _TOLD_REACH if end is None else end.start())):
+        if MARK in text[at : copula.start()] or _GAP_STOP.search(text, at, copula.start()):
+            return None
+        match = _TOLD.match(text, copula.end())
+        if match is None or match.lastgroup is None:
+            continue
+        first, last = match.span(match.lastgroup)
+        last = first + len(text[first:last].rstrip(_TRAILING)) if match.lastgroup == "bare" else last
+        if _is_told(text, (start, copula.start() - at), (first, last), noun, quoted=match.lastgroup != "bare"):
+            return first, last
+    return None
+
+
+def _is_told(text: str, near: tuple[int, int], span: tuple[int, int], noun: Noun, *, quoted: bool) -> bool:
+    """Say whether the word after "is" is the secret itself and not something said about it."""
+    value, (start, gap) = text[slice(*span)], near
+    if len(value) < 4 or is_placeholder(value) or value.lower() in PREDICATES or is_code(value, text[span[1] : span[1] + 1]):  # noqa: PLR2004
+        return False
+    if noun.trust == "medium":
+        return looks_random(value, 10) or _hexlike(value)
+    if noun.kind == "password" and re.fullmatch(r"\d{4,12}", value):
+        return gap < 24  # noqa: PLR2004 - a number far off is a count
+    if looks_chosen(value):
+        return True
+    if noun.kind != "password":
+        return False
+    plain = re.fullmatch(r"[^\W\d_]{5,}", value) is not None and not re.search(r"(?:ed|ing|able|ible|al|ive)$", value)
+    if quoted:
+        return gap < 24 and " " not in value  # noqa: PLR2004
+    mine = _MINE.search(text, max(0, start - 40), start) is not None
+    return plain and mine and gap < 3 and _CLAUSE_END.match(text, span[1]) is not None and value.islower()  # noqa: PLR2004
+
+
+def find_told_before(text: str, places: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Give the word that stands directly before each place ("... is my password")."""
+    for at in places:
+        window = max(0, at - 120)
+        match = _LAST_WORD.search(text[window:at])
+        if match is not None and looks_chosen(match.group(1)):
+            yield window + match.start(1), window + match.end(1)

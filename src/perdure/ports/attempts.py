@@ -1,0 +1,47 @@
+"""Provider attempts and the budget that is their fold."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from perdure.core.attempt import Attempt, Fate, Reconciled, Reserved, Result
+from perdure.core.budget import Exposure, Limits, OverBudget
+
+
+class Attempts(Protocol):
+    """Attempt records; check and reservation are one step under contention (B-02)."""
+
+    def of_job(self, job_id: str) -> tuple[Attempt, ...]:
+        """The job's attempts, oldest first."""
+        ...
+
+    def all(self) -> tuple[Attempt, ...]:
+        """Every attempt that still has records, oldest first."""
+        ...
+
+    def reserve(self, draft: Reserved, limits: Limits | None) -> Reserved | OverBudget | None:
+        """Publish the reservation if it fits; None when the job already has that attempt or a later one.
+
+        Orphans are settled first. `limits` None means that the provider is free of charge.
+        """
+        ...
+
+    def decide_fate(self, fate: Fate) -> bool:
+        """Elect dispatched or cancelled; True only for the creator, who alone may send."""
+        ...
+
+    def settle(self, result: Result) -> None:
+        """Publish the result."""
+        ...
+
+    def lose(self, attempt_id: str) -> None:
+        """Publish that the end is unknown."""
+        ...
+
+    def reconcile(self, reconciled: Reconciled) -> None:
+        """Publish the user's word on an unknown amount (A-06). Refused while the owner lives."""
+        ...
+
+    def charge(self, provider: str, day: str) -> Exposure:
+        """What counts against that provider's day."""
+        ...

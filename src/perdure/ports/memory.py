@@ -1,0 +1,120 @@
+"""Canonical memory of one scope, read freely and changed under its lock."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Literal, Protocol
+
+import msgspec
+
+from perdure.core.admission import Completion, Intent, IntentTombstone, Receipt, Revision
+from perdure.core.memory import Branch
+from perdure.core.transaction import TransactionFacts
+
+
+class BranchName(msgspec.Struct, frozen=True):
+    """One branch as a list shows it."""
+
+    branch_id: str
+    name: str
+    parent: str | None
+    entries: int
+    seq: int
+
+
+class Tombstone(msgspec.Struct, frozen=True):
+    """What must not come back: keyed digests only (M-12). `settled_ms_max` bounds a key's tombstone: evidence
+    that settled later may use the key again.
+    """
+
+    what: Literal["text", "key", "entry"]
+    value: str  # the text, the normalised key or the entry id; only its keyed digest is stored
+    forgotten_ms: int
+
+
+class HeldMemory(Protocol):
+    """One project's memory while its lock is held."""
+
+    def branch(self, branch_id: str) -> Branch | None:
+        """The current branch; main exists implicitly."""
+        ...
+
+    def begun(self) -> list[str]:
+        """Transactions that are not finished."""
+        ...
+
+    def transaction(self, transaction: str) -> TransactionFacts | None:
+        """What exists of a transaction."""
+        ...
+
+    def begin(self, intent: Intent) -> Intent | IntentTombstone:
+        """Elect the intent: the first one stands and is returned."""
+        ...
+
+    def put_branch(self, branch: Branch) -> None:
+        """Replace the branch durably."""
+        ...
+
+    def put_revision(self, revision: Revision) -> None:
+        """Publish the revision at its branch and sequence number."""
+        ...
+
+    def complete(self, completion: Completion) -> None:
+        """Publish the completion."""
+        ...
+
+    def put_receipt(self, receipt: Receipt) -> None:
+        """Publish the receipt."""
+        ...
+
+    def compact(self, intent: Intent) -> None:
+        """Replace a finished review's intent by its tombstone, or remove a foreground one."""
+        ...
+
+    def bury(self, tombstones: tuple[Tombstone, ...]) -> None:
+        """Publish tombstones, durable before the branch changes (rule 13)."""
+        ...
+
+    def buried(self, text: str | None, key: str | None, settled_ms: int) -> bool:
+        """Whether a tombstone forbids that evidence of that time brings the text or key back."""
+        ...
+
+
+class Memory(Protocol):
+    """The memory of every scope: a project key, or "user"."""
+
+    def hold(self, scope: str) -> AbstractContextManager[HeldMemory]:
+        """Take the scope's lock. Raises LockTimeout naming the holder."""
+        ...
+
+    def branch(self, scope: str, branch_id: str) -> Branch | None:
+        """The branch as it is on disk now; main exists implicitly."""
+        ...
+
+    def branches(self, scope: str) -> tuple[BranchName, ...]:
+        """All branches, main first."""
+        ...
+
+    def revision(self, scope: str, branch_id: str, seq: int) -> Revision | None:
+        """One revision."""
+        ...
+
+    def revisions(self, scope: str, branch_id: str) -> tuple[int, ...]:
+        """The sequence numbers that have a revision, ascending."""
+        ...
+
+    def receipt(self, scope: str, job_id: str) -> Receipt | None:
+        """The receipt of a review."""
+        ...
+
+    def receipts(self, scope: str) -> tuple[str, ...]:
+        """The job ids that have a receipt, oldest first."""
+        ...
+
+    def selected(self, scope: str) -> str | None:
+        """The branch name that was chosen for use, None for main."""
+        ...
+
+    def select(self, scope: str, name: str) -> None:
+        """Choose a branch for use."""
+        ...

@@ -1,0 +1,1 @@
+"""Pure recall over canonical entries."""
