@@ -1,0 +1,1 @@
+"""The filesystem authority: one immutable file per record."""

@@ -1,0 +1,176 @@
+"""The Attempts port on files: a folder per UTC day, at most five records per attempt.
+
+Records are immutable, so what was read once is kept in memory; every look lists the names again. Sums are
+never kept: the budget is folded from the records each time (rule 12).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from perdure.authority.filesystem import layout, locks
+from perdure.authority.filesystem.records import Records
+from perdure.core.attempt import (
+    Attempt,
+    Fate,
+    Reconciled,
+    Reserved,
+    Result,
+    Unknown,
+    Usage,
+    attempt_id,
+    day_of,
+)
+from perdure.core.budget import ZERO, Exposure, Limits, OverBudget, admit, charge, unresolved
+from perdure.core.record import Record
+from perdure.errors import Damaged, NotFound, Refused
+
+_PARTS: dict[str, type[Record]] = {
+    "reserved": Reserved,
+    "fate": Fate,
+    "result": Result,
+    "unknown": Unknown,
+    "reconciled": Reconciled,
+}
+_DAY_DIGITS = 8
+
+
+class _Owners(Protocol):
+    def gone(self, worker: str) -> bool: ...
+
+
+class FileAttempts:
+    """See `perdure.ports.attempts.Attempts`. `largest_hold` is what an unreadable attempt costs."""
+
+    def __init__(self, records: Records, owners: _Owners, *, largest_hold: Usage = ZERO) -> None:
+        self._records, self._owners, self._largest_hold = records, owners, largest_hold
+        self._known: dict[str, Attempt] = {}
+        self._seen: set[str] = set()
+
+    def of_job(self, job_id: str) -> tuple[Attempt, ...]:
+        """See `Attempts.of_job`."""
+        mark = job_id[-32:]
+        mine = (a for a in self.all() if a.attempt_id[_DAY_DIGITS + 1 : -5] == mark)
+        return tuple(sorted(mine, key=lambda attempt: attempt.attempt_id[-4:]))
+
+    def all(self) -> tuple[Attempt, ...]:
+        """See `Attempts.all`."""
+        self._refresh()
+        return tuple(self._known[name] for name in sorted(self._known))
+
+    def reserve(self, draft: Reserved, limits: Limits | None) -> Reserved | OverBudget | None:
+        """See `Attempts.reserve`."""
+        self._records.ensure_folders(f"{layout.ATTEMPTS}/{draft.day}")
+        with locks.hold(self._records.disk, layout.BUDGETS):
+            self._sweep_orphans()
+            if any(int(a.attempt_id[-4:]) >= draft.number for a in self.of_job(draft.job_id)):
+                return None
+            if limits is not None:
+                over = admit(self._charge(draft.provider, draft.day), draft.hold, limits)
+                if over is not None:
+                    return over
+            self._publish(draft.attempt_id, "reserved", draft)
+        return draft
+
+    def decide_fate(self, fate: Fate) -> bool:
+        """See `Attempts.decide_fate`. A fate that this process wrote before still means: not the creator."""
+        path = layout.attempt(fate.attempt_id, "fate")
+        _, created = self._records.elect(path, fate)
+        return created
+
+    def settle(self, result: Result) -> None:
+        """See `Attempts.settle`."""
+        self._publish(result.attempt_id, "result", result)
+
+    def lose(self, attempt_id: str) -> None:
+        """See `Attempts.lose`."""
+        self._records.derive(layout.attempt(attempt_id, "unknown"), Unknown(attempt_id=attempt_id))
+
+    def reconcile(self, reconciled: Reconciled) -> None:
+        """See `Attempts.reconcile`."""
+        name = reconciled.attempt_id
+        self._refresh()
+        attempt = self._known.get(name)
+        if attempt is None:
+            msg = f"there is no attempt {name}."
+            raise NotFound(msg, advice="perdure budget show lists them.")
+        if not unresolved(attempt):
+            msg = f"attempt {name} is {attempt.state}; nothing is open about it."
+            raise Refused(msg)
+        if attempt.reserved is not None and not self._owners.gone(attempt.reserved.worker):
+            msg = f"attempt {name} belongs to a worker that is still alive."
+            raise Refused(msg, advice="Wait for it to end, or stop that worker first.")
+        if attempt.state == "dispatched":
+            self.lose(name)
+        elif attempt.state == "reserved":
+            self.decide_fate(Fate(attempt_id=name, fate="cancelled", worker="", reason="owner gone"))
+            return
+        self._publish(name, "reconciled", reconciled)
+
+    def charge(self, provider: str, day: str) -> Exposure:
+        """See `Attempts.charge`."""
+        return self._charge(provider, day)
+
+    def _charge(self, provider: str, day: str) -> Exposure:
+        return charge(self.all(), provider=provider, day=day, largest_hold=self._largest_hold)
+
+    def _publish(self, name: str, part: str, record: Record) -> None:
+        self._records.ensure_folders(f"{layout.ATTEMPTS}/{day_of(name)}")
+        self._records.create(layout.attempt(name, part), record)
+
+    def _sweep_orphans(self) -> None:
+        """Settle what dead owners left open, so that proved non-calls free their budget (A-03)."""
+        for attempt in self.all():
+            if not attempt.open or attempt.reserved is None or not self._owners.gone(attempt.reserved.worker):
+                continue
+            if attempt.state == "dispatched":
+                self.lose(attempt.attempt_id)
+            else:
+                cancelled = Fate(
+                    attempt_id=attempt.attempt_id, fate="cancelled", worker="", reason="owner gone"
+                )
+                self.decide_fate(cancelled)
+
+    def _refresh(self) -> None:
+        days = {n for n in self._records.disk.names(layout.ATTEMPTS) if len(n) == _DAY_DIGITS and n.isdigit()}
+        present: set[str] = set()
+        for day in sorted(days):
+            folder = f"{layout.ATTEMPTS}/{day}"
+            names = [name for name in self._records.disk.names(folder) if _is_part(name)]
+            present.update(names)
+            fresh = [name for name in names if name not in self._seen]
+            self._records.settle_all(folder, fresh)
+            for name in sorted(fresh):
+                self._learn(name)
+        if len(present) < len(self._seen):
+            self._forget(self._seen - present)
+
+    def _learn(self, name: str) -> None:
+        attempt, _, part = name.rpartition(".")
+        known = self._known.get(attempt) or Attempt(reserved=None, attempt_id=attempt)
+        path = layout.attempt(attempt, part)
+        try:
+            record = self._records.read(path, _PARTS[part])
+        except Damaged as damaged:
+            self._known[attempt] = msgspec.structs.replace(known, damaged=f"{path}: {damaged.reason}")
+            self._seen.add(name)
+            return
+        if record is None:
+            return
+        value: object = True if part == "unknown" else record
+        self._known[attempt] = msgspec.structs.replace(known, **{part: value})
+        self._seen.add(name)
+
+    def _forget(self, gone: set[str]) -> None:
+        """A day was removed by retention: drop what is no longer there."""
+        self._seen -= gone
+        for attempt in {name.rpartition(".")[0] for name in gone}:
+            self._known.pop(attempt, None)
+        self._seen = {name for name in self._seen if name.rpartition(".")[0] in self._known}
+
+
+def _is_part(name: str) -> bool:
+    attempt, _, part = name.rpartition(".")
+    return part in _PARTS and len(attempt) == len(attempt_id("00000000", "0" * 76, 1))

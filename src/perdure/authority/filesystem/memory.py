@@ -1,0 +1,222 @@
+"""The Memory port on files."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from perdure.authority.filesystem import layout, locks
+from perdure.authority.filesystem.records import Records
+from perdure.core.admission import Completion, Intent, IntentTombstone, Receipt, Revision, intent_tombstone
+from perdure.core.canonical import keyed_digest
+from perdure.core.job import is_job_id
+from perdure.core.memory import MAIN, Branch, empty_main, main_branch_id
+from perdure.core.record import Record
+from perdure.core.text import normalize_key
+from perdure.core.transaction import TransactionFacts
+from perdure.errors import Damaged, NotFound
+from perdure.ports.memory import BranchName, HeldMemory, Tombstone
+
+
+class Buried(Record, frozen=True, forbid_unknown_fields=True):
+    """A tombstone: keyed digests only. A key's tombstone binds evidence that settled before it."""
+
+    KIND = "buried"
+
+    what: str
+    keyed: str
+    forgotten_ms: int
+
+
+class Selected(Record, frozen=True, forbid_unknown_fields=True):
+    """The branch that was chosen for use in this project."""
+
+    KIND = "selected"
+
+    name: str
+
+
+class FileMemory:
+    """See `perdure.ports.memory.Memory`. `key` is the home's HMAC key."""
+
+    def __init__(self, records: Records, key: bytes) -> None:
+        self._records, self._key = records, key
+
+    @contextlib.contextmanager
+    def hold(self, scope: str) -> Iterator[HeldMemory]:
+        """See `Memory.hold`."""
+        with locks.hold(self._records.disk, layout.scope_folder(scope)):
+            yield _Held(self._records, self._key, scope)
+
+    def branch(self, scope: str, branch_id: str) -> Branch | None:
+        """See `Memory.branch`."""
+        found = self._records.read(layout.branch(scope, branch_id), Branch)
+        return _checked(self._records, scope, branch_id, found)
+
+    def branches(self, scope: str) -> tuple[BranchName, ...]:
+        """See `Memory.branches`."""
+        main = main_branch_id(scope)
+        ids = {main, *self._records.disk.names(f"{layout.scope_folder(scope)}/branches")}
+        found = [self.branch(scope, branch_id) for branch_id in sorted(ids) if len(branch_id) == len(main)]
+        rows = [
+            BranchName(b.branch_id, b.name, b.parent, len(b.entries), b.seq) for b in found if b is not None
+        ]
+        return tuple(sorted(rows, key=lambda row: (row.name != MAIN, row.name)))
+
+    def revision(self, scope: str, branch_id: str, seq: int) -> Revision | None:
+        """See `Memory.revision`."""
+        return self._records.read(layout.revision(scope, branch_id, seq), Revision)
+
+    def revisions(self, scope: str, branch_id: str) -> tuple[int, ...]:
+        """See `Memory.revisions`."""
+        return _seqs(self._records, scope, branch_id)
+
+    def receipt(self, scope: str, job_id: str) -> Receipt | None:
+        """See `Memory.receipt`."""
+        return self._records.found(layout.receipt(scope, job_id), Receipt)
+
+    def receipts(self, scope: str) -> tuple[str, ...]:
+        """See `Memory.receipts`."""
+        names = self._records.disk.names(f"{layout.scope_folder(scope)}/receipts")
+        return tuple(sorted(name for name in names if is_job_id(name)))
+
+    def selected(self, scope: str) -> str | None:
+        """See `Memory.selected`."""
+        found = self._records.read(f"{layout.scope_folder(scope)}/selected", Selected)
+        return found.name if found is not None else None
+
+    def select(self, scope: str, name: str) -> None:
+        """See `Memory.select`."""
+        if all(row.name != name for row in self.branches(scope)):
+            msg = f"there is no branch {name!r}."
+            raise NotFound(msg, advice="perdure branch list shows them; perdure branch fork makes one.")
+        self._records.replace(f"{layout.scope_folder(scope)}/selected", Selected(name=name))
+
+
+class _Held:
+    """See `perdure.ports.memory.HeldMemory`."""
+
+    def __init__(self, records: Records, key: bytes, scope: str) -> None:
+        self._records, self._key, self._scope = records, key, scope
+
+    def branch(self, branch_id: str) -> Branch | None:
+        found = self._records.found_changing(layout.branch(self._scope, branch_id), Branch)
+        return _checked(self._records, self._scope, branch_id, found)
+
+    def begun(self) -> list[str]:
+        """By name alone: no completion, or a review without a receipt."""
+        folder = f"{layout.scope_folder(self._scope)}/admissions"
+        names = self._records.disk.names(folder)
+        done = {name.removesuffix(".done") for name in names if name.endswith(".done")}
+        open_ones = [name for name in names if not name.endswith(".done") and name not in done]
+        finished = [name for name in names if name in done and is_job_id(name)]
+        if finished:
+            receipts = set(self._records.disk.names(f"{layout.scope_folder(self._scope)}/receipts"))
+            open_ones += [name for name in finished if name not in receipts and self._is_intent(name)]
+        return sorted(open_ones)
+
+    def _is_intent(self, transaction: str) -> bool:
+        """A tombstone whose receipt has expired is finished."""
+        found: Record | None = self._records.read(
+            layout.intent(self._scope, transaction), Intent, IntentTombstone
+        )
+        return isinstance(found, Intent)
+
+    def transaction(self, transaction: str) -> TransactionFacts | None:
+        path = layout.intent(self._scope, transaction)
+        intent: Record | None = self._records.found_changing(path, Intent, IntentTombstone)
+        if intent is None:
+            return None
+        assert isinstance(intent, Intent | IntentTombstone)  # noqa: S101 - the two types asked for
+        if isinstance(intent, IntentTombstone):
+            return TransactionFacts(intent, None, revision_present=True, completion=None, receipt=None)
+        current = self.branch(intent.branch_id)
+        revision = None
+        if intent.revision is not None:
+            where = layout.revision(self._scope, intent.branch_id, intent.revision.seq)
+            revision = self._records.found(where, Revision)
+        done = self._records.found(layout.completion(self._scope, transaction), Completion)
+        receipt = None
+        if intent.job_id is not None:
+            receipt = self._records.found(layout.receipt(self._scope, intent.job_id), Receipt)
+        return TransactionFacts(
+            intent=intent,
+            branch_digest=current.digest if current is not None else None,
+            revision_present=revision is not None,
+            completion=done,
+            receipt=receipt,
+        )
+
+    def begin(self, intent: Intent) -> Intent | IntentTombstone:
+        if intent.revision is not None:
+            self._records.ensure_folders(layout.revisions(self._scope, intent.branch_id))
+        path = layout.intent(self._scope, intent.transaction)
+        standing: Record
+        standing, _ = self._records.elect(path, intent, IntentTombstone)  # type: ignore[arg-type] # either may stand
+        assert isinstance(standing, Intent | IntentTombstone)  # noqa: S101 - the two types asked for
+        return standing
+
+    def put_branch(self, branch: Branch) -> None:
+        self._records.replace(layout.branch(self._scope, branch.branch_id), branch)
+
+    def put_revision(self, revision: Revision) -> None:
+        self._records.ensure_folders(layout.revisions(self._scope, revision.branch_id))
+        self._records.derive(layout.revision(self._scope, revision.branch_id, revision.seq), revision)
+
+    def complete(self, completion: Completion) -> None:
+        self._records.derive(layout.completion(self._scope, completion.transaction), completion)
+
+    def put_receipt(self, receipt: Receipt) -> None:
+        self._records.derive(layout.receipt(self._scope, receipt.job_id), receipt)
+
+    def compact(self, intent: Intent) -> None:
+        path = layout.intent(self._scope, intent.transaction)
+        if intent.job_id is not None:
+            self._records.replace(path, intent_tombstone(intent))
+        else:
+            self._records.remove(path)
+            self._records.disk.remove(layout.completion(self._scope, intent.transaction))
+
+    def bury(self, tombstones: tuple[Tombstone, ...]) -> None:
+        for stone in tombstones:
+            keyed = self._keyed(stone.what, stone.value)
+            path = layout.tombstone(self._scope, keyed)
+            buried = Buried(what=stone.what, keyed=keyed, forgotten_ms=stone.forgotten_ms)
+            standing = self._records.read(path, Buried)
+            if standing is None or standing.forgotten_ms < stone.forgotten_ms:
+                self._records.replace(path, buried)
+
+    def buried(self, text: str | None, key: str | None, settled_ms: int) -> bool:
+        if text is not None and self._stone("text", text) is not None:
+            return True
+        stone = self._stone("key", key) if key is not None else None
+        return stone is not None and settled_ms <= stone.forgotten_ms
+
+    def _stone(self, what: str, value: str) -> Buried | None:
+        return self._records.read(layout.tombstone(self._scope, self._keyed(what, value)), Buried)
+
+    def _keyed(self, what: str, value: str) -> str:
+        form = value if what == "entry" else " ".join(normalize_key(value).split()).rstrip(".")
+        return keyed_digest(self._key, f"{what}\0{form}")
+
+
+def _checked(records: Records, scope: str, branch_id: str, found: Branch | None) -> Branch | None:
+    """A branch under another's name is damaged; main without a file is empty unless it has a history."""
+    if found is not None:
+        if found.branch_id != branch_id or found.project != scope:
+            raise Damaged(layout.branch(scope, branch_id), "it holds another branch")
+        return found
+    if branch_id != main_branch_id(scope):
+        return None
+    if _seqs(records, scope, branch_id):
+        raise Damaged(
+            layout.branch(scope, branch_id),
+            "the branch file is gone though revisions exist",
+            advice="Run perdure verify; perdure verify --restore writes it again from its last revisions.",
+        )
+    return empty_main(scope)
+
+
+def _seqs(records: Records, scope: str, branch_id: str) -> tuple[int, ...]:
+    names = records.disk.names(layout.revisions(scope, branch_id))
+    return tuple(sorted(int(name) for name in names if name.isdigit()))

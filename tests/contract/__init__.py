@@ -1,0 +1,1 @@
+"""One suite per port, which every authority has to pass."""
