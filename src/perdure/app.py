@@ -1,0 +1,215 @@
+"""The composition root: configuration -> wired services."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+from perdure import __version__
+from perdure.authority.filesystem import layout
+from perdure.authority.filesystem.attempts import FileAttempts
+from perdure.authority.filesystem.claims import FileClaims
+from perdure.authority.filesystem.coverage import FileCoverage
+from perdure.authority.filesystem.home import Home, make_home, open_home, start_writing
+from perdure.authority.filesystem.memory import FileMemory
+from perdure.authority.filesystem.project import Project, find_project
+from perdure.authority.filesystem.queue import FileQueue
+from perdure.authority.filesystem.system import RealClock, RealIds
+from perdure.config import Config, Reviewer, load_config
+from perdure.core.attempt import Usage
+from perdure.core.memory import main_branch_id
+from perdure.errors import ConfigError
+from perdure.ports.provider import Provider
+from perdure.service.capture import CaptureService
+from perdure.service.curate import Curator, Log, Profile
+from perdure.service.inject import InjectService
+from perdure.service.remember import MemoryService
+from perdure.service.work import Worker
+
+USER_SCOPE = layout.USER_SCOPE
+DEFAULT_ADDRESSES = {
+    "anthropic": "https://api.anthropic.com",
+    "openai": "https://api.openai.com/v1",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
+
+
+def home_path() -> str:
+    """Where the home is: PERDURE_HOME, or the platform's folder for user data."""
+    named = os.environ.get("PERDURE_HOME")
+    if named:
+        return str(Path(named).absolute())
+    import platformdirs
+
+    return platformdirs.user_data_dir("perdure", appauthor=False)
+
+
+class App:
+    """Everything wired for one home. Make one per process; `close` it at the end."""
+
+    def __init__(self, home: Home, config: Config, *, log: Log = lambda *_: None) -> None:
+        self.home, self.config, self._log = home, config, log
+        self.clock, self.ids = RealClock(), RealIds()
+        self.records = home.records
+        self.queue = FileQueue(self.records)
+        self.claims = FileClaims(self.records, self.clock, self.ids)
+        self.attempts = FileAttempts(self.records, self.claims, largest_hold=_largest_hold(config))
+        self.memory = FileMemory(self.records, home.key)
+        self.coverage = FileCoverage(self.records, self.queue, self.ids)
+        self._writing = False
+
+    @classmethod
+    def open(cls, *, create: bool = False, allow_filesystem: bool = False, log: Log = lambda *_: None) -> App:
+        """Open the home, or make it. Raises NotFound, Refused, ConfigError, NewerVersion."""
+        path = home_path()
+        config = load_config(str(Path(path, layout.CONFIG)))
+        home = make_home(path, allow_filesystem=allow_filesystem) if create else open_home(path)
+        return cls(home, config, log=log)
+
+    def close(self) -> None:
+        """Close the home."""
+        self.home.close()
+
+    def begin_writing(self) -> None:
+        """Note that this process writes; to be called before the first write (rule 14)."""
+        if not self._writing:
+            start_writing(self.home)
+            self._writing = True
+
+    def project(self, folder: str) -> Project:
+        """The project of a folder."""
+        return find_project(folder, worktrees=self.config.project.worktrees)
+
+    def ensure_project(self, project: Project) -> bool:
+        """Make the project's folders; True when it is new."""
+        new = self.records.disk.info(layout.scope_folder(project.key)) is None
+        self.home.ensure_scope(project.key)
+        bind_project(self, project)
+        return new
+
+    def memory_service(self, scope: str) -> MemoryService:
+        """Foreground memory of a project key, or of "user"."""
+        return MemoryService(self.memory, scope, clock=self.clock, ids=self.ids)
+
+    def capture_service(self) -> CaptureService:
+        """Evidence capture."""
+        return CaptureService(self.coverage, clock=self.clock, release=__version__)
+
+    def inject_service(self) -> InjectService:
+        """The injected block."""
+        budget = self.config.injection
+        return InjectService(self.memory, chars_max=budget.characters, tokens_max=budget.tokens)
+
+    def branch_id(self, project: str, name: str | None = None) -> str:
+        """The id of a branch by name, by default the selected one."""
+        service = self.memory_service(project)
+        wanted = name or service.selected()
+        if wanted == "main":
+            return main_branch_id(project)
+        return service.branch(wanted).branch_id
+
+    @functools.cached_property
+    def provider(self) -> Provider:
+        """The configured reviewer."""
+        return make_provider(self.config.reviewer, home=self.home.path)
+
+    def worker(self, *, only_project: str | None = None, provider: Provider | None = None) -> Worker:
+        """The review engine."""
+        profile = Profile(
+            policy=self.config.retries,
+            limits=self.config.limits.limits(),
+            timeout_seconds=float(self.config.reviewer.timeout_seconds),
+        )
+        curator = Curator(
+            queue=self.queue,
+            claims=self.claims,
+            attempts=self.attempts,
+            memory=self.memory,
+            clock=self.clock,
+            provider=provider or self.provider,
+            profile=profile,
+            log=self._log,
+        )
+        return Worker(
+            queue=self.queue,
+            claims=self.claims,
+            clock=self.clock,
+            curator=curator,
+            log=self._log,
+            only_project=only_project,
+        )
+
+
+def bind_project(app: App, project: Project) -> None:
+    """Bind a key to its root, so that two roots never share a memory (G-05)."""
+    from perdure.authority.filesystem.projects import bind
+
+    bind(app.records, project, now_ms=app.clock.now_ms())
+
+
+def _largest_hold(config: Config) -> Usage:
+    """What an attempt costs whose reservation cannot be read (rule 6)."""
+    if config.reviewer.provider == "rules":
+        return Usage(0, 0, 0)
+    limits = config.limits.limits()
+    return Usage(limits.tokens_per_day or 0, 0, limits.cost_nanodollars_per_day or 0)
+
+
+def make_provider(reviewer: Reviewer, *, home: str) -> Provider:
+    """The configured reviewer; each kind is imported only when it is chosen. Raises ConfigError."""
+    match reviewer.provider:
+        case "rules":
+            from perdure.provider.rules import RulesProvider
+
+            return RulesProvider()
+        case "replay":
+            from perdure.provider.replay import ReplayProvider
+
+            if reviewer.answers is None:
+                msg = "config.toml: reviewer.answers: provider replay needs a file of recorded answers."
+                raise ConfigError(msg)
+            return ReplayProvider(Path(home, reviewer.answers))
+        case "anthropic" | "openai" | "gemini":
+            return _make_model(reviewer)
+
+
+def _make_model(reviewer: Reviewer) -> Provider:
+    from perdure.provider.anthropic import AnthropicProvider
+    from perdure.provider.credentials import Credential
+    from perdure.provider.gemini import GeminiProvider
+    from perdure.provider.openai_chat import ChatServer, OpenAIChatProvider
+    from perdure.provider.prices import Price
+
+    base_url = reviewer.base_url or DEFAULT_ADDRESSES[reviewer.provider]
+    credential = Credential(reviewer.provider, base_url=base_url, variable=reviewer.credential)
+    given = reviewer.price
+    price = None
+    if given is not None:
+        price = Price.per_million(
+            input_usd=given.input_usd_per_million, output_usd=given.output_usd_per_million
+        )
+    if reviewer.provider == "openai":
+        server = ChatServer(
+            json_mode=reviewer.json_mode,
+            legacy_max_tokens=reviewer.legacy_max_tokens,
+            plain_http=reviewer.plain_http,
+        )
+        return OpenAIChatProvider(
+            model=reviewer.model,
+            credential=credential,
+            base_url=base_url,
+            price=price,
+            output_tokens_max=reviewer.output_tokens_max,
+            effort=reviewer.effort,
+            server=server,
+        )
+    kind = AnthropicProvider if reviewer.provider == "anthropic" else GeminiProvider
+    return kind(
+        model=reviewer.model,
+        credential=credential,
+        base_url=base_url,
+        price=price,
+        output_tokens_max=reviewer.output_tokens_max,
+        effort=reviewer.effort,
+    )

@@ -1,0 +1,146 @@
+"""Configuration: `<home>/config.toml`, read strictly (S-05). Never a credential (E-08)."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from perdure.core.budget import Limits
+from perdure.core.protocol import Policy
+from perdure.errors import ConfigError
+
+CONFIG_BYTES_MAX = 256 * 1024
+NANODOLLARS = 1_000_000_000
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Money = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """US dollars per million tokens; overrides the price table (B-05)."""
+
+    input_usd_per_million: Money
+    output_usd_per_million: Money
+
+
+class Reviewer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The reviewer's own profile (B-05); it never inherits the host's model."""
+
+    provider: Literal["rules", "anthropic", "openai", "gemini", "replay"] = "rules"
+    model: str = ""
+    base_url: str | None = None
+    effort: Literal["none", "low", "medium", "high"] | None = None
+    output_tokens_max: Positive = 2_048
+    timeout_seconds: Positive = 120
+    credential: str | None = None  # the NAME of an environment variable or keyring entry
+    json_mode: bool = True  # openai: ask for a JSON object
+    legacy_max_tokens: bool = False  # openai: for servers that only know max_tokens
+    plain_http: bool = False  # openai: allow http to another machine
+    answers: str | None = None  # replay only: a file of recorded answers
+    price: Price | None = None
+
+
+class DailyLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Limits per UTC day for a paid reviewer."""
+
+    calls: Positive = 200
+    tokens: Positive = 2_000_000
+    usd: Money = 1.0
+
+    def limits(self) -> Limits:
+        """In the units of the budget."""
+        return Limits(
+            calls_per_day=self.calls,
+            tokens_per_day=self.tokens,
+            cost_nanodollars_per_day=int(self.usd * NANODOLLARS),
+        )
+
+
+class Injection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The budget of the injected block (I-02)."""
+
+    characters: Positive = 8_000
+    tokens: Positive = 2_500
+
+
+class ProjectRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How projects are told apart (M-01)."""
+
+    worktrees: Literal["shared", "own"] = "shared"
+
+
+class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How long evidence is kept after a job has ended (E-05)."""
+
+    evidence_days: Positive = 14
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """All of config.toml."""
+
+    mode: Literal["embedded", "shadow", "external"] = "embedded"
+    reviewer: Reviewer = msgspec.field(default_factory=Reviewer)
+    limits: DailyLimits = msgspec.field(default_factory=DailyLimits)
+    retries: Policy = msgspec.field(default_factory=Policy)
+    injection: Injection = msgspec.field(default_factory=Injection)
+    project: ProjectRules = msgspec.field(default_factory=ProjectRules)
+    retention: Retention = msgspec.field(default_factory=Retention)
+
+
+def load_config(path: str) -> Config:
+    """Read a configuration file; a missing one is all defaults. Raises ConfigError naming file and field."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(CONFIG_BYTES_MAX + 1)
+    except FileNotFoundError:
+        return Config()
+    except OSError as error:
+        msg = f"{path}: {os.strerror(error.errno or 0)}."
+        raise ConfigError(msg) from error
+    if len(data) > CONFIG_BYTES_MAX:
+        msg = f"{path}: larger than {CONFIG_BYTES_MAX} bytes."
+        raise ConfigError(msg)
+    try:
+        table = tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        msg = f"{path}: not valid TOML: {error}."
+        raise ConfigError(msg) from error
+    try:
+        return msgspec.convert(table, Config)
+    except msgspec.ValidationError as error:
+        raise ConfigError(*_explain(path, table, str(error))) from error
+
+
+def _explain(path: str, table: dict[str, object], fault: str) -> tuple[str]:
+    """Name file, field, what was found and what is allowed (S-05)."""
+    reason, _, where = fault.partition(" - at `$")
+    parts = [part for part in where.rstrip("`").split(".") if part]
+    found: object = table
+    allowed: list[str] = []
+    kind: object = Config
+    for part in parts:
+        found = found.get(part) if isinstance(found, dict) else None
+        kind = _field_type(kind, part)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        allowed = [field.name for field in msgspec.structs.fields(kind)]
+    elif choices := getattr(kind, "__args__", None):
+        allowed = [repr(choice) for choice in choices if not isinstance(choice, type)]
+    field = ".".join(parts) or "the top level"
+    message = f"{path}: {field}: {reason[0].lower()}{reason[1:]}"
+    if not isinstance(found, dict):
+        message += f"; found {found!r}"
+    if allowed:
+        message += f"; allowed: {', '.join(allowed)}"
+    return (f"{message}.",)
+
+
+def _field_type(kind: object, name: str) -> object:
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        for field in msgspec.structs.fields(kind):
+            if field.encode_name == name:
+                return field.type
+    return None

@@ -1,0 +1,401 @@
+"""Reviewing one job: read the facts, ask the core for the next step, take it, repeat.
+
+This loop is normal work and recovery alike; embedded review, `review --once` and the worker all run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from perdure.core.admission import Intent, Outcome, OutcomeTombstone, event
+from perdure.core.attempt import Attempt, Fate, Reserved, Result, ResultClass, Usage, attempt_id
+from perdure.core.budget import Limits, OverBudget
+from perdure.core.canonical import canonical, digest, digest_bytes
+from perdure.core.claim import Claim
+from perdure.core.decision import Decision
+from perdure.core.job import Job, lane_of
+from perdure.core.judge import judge
+from perdure.core.memory import REVIEW_CHARS_TARGET, Branch
+from perdure.core.proposal import OPERATIONS_MAX, Malformed, parse_proposal
+from perdure.core.protocol import (
+    Admit,
+    Announce,
+    Begin,
+    Cancel,
+    Close,
+    Continue,
+    Decide,
+    Dispatch,
+    JobFacts,
+    Lose,
+    Policy,
+    Rest,
+    Stopped,
+    Wait,
+    next_step,
+)
+from perdure.core.record import record_digest
+from perdure.errors import Damaged, PerdureError, ProviderUnavailable
+from perdure.ports import provider as calls
+from perdure.ports.attempts import Attempts
+from perdure.ports.claims import Claims
+from perdure.ports.clock import Clock
+from perdure.ports.memory import Memory
+from perdure.ports.provider import MemoryView, Provider, ReviewRequest
+from perdure.ports.queue import Queue
+from perdure.service.facts import read_facts
+from perdure.service.transact import locked, roll_forward
+
+Log = Callable[[str, str, str], None]
+"""(event, job or attempt id, detail): ids, outcomes and sizes only (E-06)."""
+
+PROVIDER_WAIT_MS = 60_000
+FENCED = "another worker took the lane over"
+
+
+class Advance(msgspec.Struct, frozen=True):
+    """Where a job stands after it was advanced as far as it goes now."""
+
+    job_id: str
+    state: str  # an outcome's state, "waiting" or "stopped"
+    reason: str = ""
+    until_ms: int = 0
+    blocks_lane: bool = False
+
+
+class Profile(msgspec.Struct, frozen=True):
+    """How the reviewer may be used."""
+
+    policy: Policy
+    limits: Limits | None  # None for a provider that is free of charge
+    timeout_seconds: float = 120.0
+
+
+class Curator:
+    """Advances jobs. Holds no state of its own between steps: everything is in the records."""
+
+    def __init__(
+        self,
+        *,
+        queue: Queue,
+        claims: Claims,
+        attempts: Attempts,
+        memory: Memory,
+        clock: Clock,
+        provider: Provider,
+        profile: Profile,
+        log: Log = lambda *_: None,
+    ) -> None:
+        self._queue, self._claims, self._attempts, self._memory = queue, claims, attempts, memory
+        self._clock, self._provider, self._profile, self._log = clock, provider, profile, log
+
+    def advance(self, job_id: str, claim: Claim) -> Advance:
+        """Take steps until the job is closed, has to wait, or is stopped by a damaged record."""
+        while True:
+            facts = read_facts(
+                job_id,
+                queue=self._queue,
+                attempts=self._attempts,
+                memory=self._memory,
+                claims=self._claims,
+            )
+            now_ms = self._clock.now_ms()
+            verdict = next_step(facts, me=claim.worker, now_ms=now_ms, policy=self._profile.policy)
+            self._claims.beat(claim.worker)
+            match verdict:
+                case Rest():
+                    return _ended(job_id, facts.outcome)
+                case Stopped():
+                    return self._stopped(job_id, "; ".join(verdict.paths))
+                case Wait():
+                    return Advance(job_id, "waiting", verdict.reason, verdict.until_ms, verdict.blocks_lane)
+                case Begin():
+                    stay = self._begin(facts, verdict, claim)
+                case Dispatch():
+                    stay = self._dispatch(facts, verdict, claim)
+                case _:
+                    stay = self._publish(facts, verdict)
+            if stay is not None:
+                return stay
+
+    def _stopped(self, job_id: str, why: str) -> Advance:
+        """A damaged record stops its job; only a job that nobody has claimed is moved away (rule 6)."""
+        self._log("stopped", job_id, why)
+        try:
+            self._queue.job(job_id)
+        except Damaged as damaged:
+            if not self._attempts.of_job(job_id) and self._queue.decision(job_id) is None:
+                kept = self._queue.set_aside(job_id, damaged.reason)
+                return Advance(job_id, "stopped", f"{why} It was set aside as {kept.path}.")
+        except PerdureError:
+            pass
+        return Advance(job_id, "stopped", why)
+
+    # -- steps that only publish
+
+    def _publish(
+        self, facts: JobFacts, verdict: Announce | Close | Continue | Admit | Decide | Cancel | Lose
+    ) -> None:
+        match verdict:
+            case Announce():
+                self._announce(verdict.outcome)
+            case Close():
+                self._queue.close(verdict.outcome)
+                self._log("closed", facts.job_id, f"{verdict.outcome.state} {verdict.outcome.reason}".strip())
+            case Continue():
+                self._queue.accept(verdict.job)
+                self._log("continued", facts.job_id, f"as generation {verdict.job.generation}")
+            case Admit():
+                self._admit(verdict.decision)
+            case Decide():
+                self._decide(facts, verdict)
+            case Cancel():
+                self._cancel(verdict.attempt_id, verdict.reason, "")
+            case Lose():
+                self._attempts.lose(verdict.attempt_id)
+                self._log("unknown", verdict.attempt_id, "")
+
+    def _announce(self, ended: Outcome) -> None:
+        lane = lane_of(ended.job_id)
+        receipt = self._memory.receipt(lane.project, ended.job_id)
+        revision = None
+        if receipt is not None and receipt.revision_seq is not None:
+            revision = self._memory.revision(lane.project, lane.branch_id, receipt.revision_seq)
+        self._queue.announce(event(ended, revision))
+
+    def _decide(self, facts: JobFacts, verdict: Decide) -> None:
+        job = facts.job
+        if job is None:
+            return
+        decision = make_decision(job, verdict, facts.attempts, now_ms=self._clock.now_ms())
+        standing = self._queue.decide(decision)
+        self._log("decided", job.job_id, f"{standing.kind} {standing.reason}".strip())
+
+    def _admit(self, decision: Decision) -> None:
+        lane = lane_of(decision.job_id)
+        with locked(self._memory, lane.project) as held:
+            if self._queue.outcome(decision.job_id) is not None:
+                return
+            begun = held.transaction(decision.job_id)
+            if begun is None:
+                branch = held.branch(lane.branch_id)
+                now_ms = self._clock.now_ms()
+                intent = judge(decision, branch, forgotten=held.buried, now_ms=now_ms)
+                held.begin(intent)
+                self._log("admitting", decision.job_id, intent.verdict)
+            elif isinstance(begun.intent, Intent) and begun.intent.decision_digest != record_digest(decision):
+                msg = f"{decision.job_id}: an intent for another decision stands there."
+                raise PerdureError(msg, advice="Run perdure verify.")
+            roll_forward(held, decision.job_id)
+
+    def _cancel(self, attempt: str, reason: str, worker: str) -> None:
+        self._attempts.decide_fate(Fate(attempt_id=attempt, fate="cancelled", worker=worker, reason=reason))
+        self._log("cancelled", attempt, reason)
+
+    # -- attempts
+
+    def _begin(self, facts: JobFacts, verdict: Begin, claim: Claim) -> Advance | None:
+        job, now_ms = facts.job, self._clock.now_ms()
+        missing = self._provider.ready()
+        if missing is not None:
+            return Advance(facts.job_id, "waiting", missing, now_ms + PROVIDER_WAIT_MS, blocks_lane=True)
+        if job is None or not self._claims.holds(claim):
+            return Advance(facts.job_id, "waiting", FENCED, now_ms, blocks_lane=True)
+        branch = self._branch(job)
+        day = utc_day(now_ms)
+        name = attempt_id(day, job.job_id, verdict.number)
+        request = make_request(job, branch, attempt=name, correction=verdict.correction)
+        try:
+            hold = self._provider.quote(request)
+        except ProviderUnavailable as error:
+            return Advance(facts.job_id, "waiting", str(error), now_ms + PROVIDER_WAIT_MS, blocks_lane=True)
+        draft = Reserved(
+            attempt_id=name,
+            job_id=job.job_id,
+            day=day,
+            number=verdict.number,
+            worker=claim.worker,
+            claim_ordinal=claim.ordinal,
+            claim_token=claim.token,
+            provider=self._provider.name,
+            model=self._provider.model,
+            prompt_version=self._provider.prompt_version,
+            prices=digest([hold.input_tokens, hold.output_tokens, hold.cost_nanodollars])[:16],
+            base_digest=branch.digest,
+            request_digest=digest(request),
+            hold=Usage(hold.input_tokens, hold.output_tokens, hold.cost_nanodollars),
+            reserved_ms=now_ms,
+        )
+        reserved = self._attempts.reserve(draft, self._profile.limits if self._provider.paid else None)
+        if isinstance(reserved, OverBudget):
+            return _over_budget(facts.job_id, reserved, self._provider.name, now_ms)
+        self._log("reserved", name, f"{self._provider.name} {self._provider.model}".strip())
+        return None
+
+    def _dispatch(self, facts: JobFacts, verdict: Dispatch, claim: Claim) -> Advance | None:
+        """Everything that would make the call pointless is checked before it is paid for (Q-11)."""
+        job, reserved = facts.job, verdict.attempt.reserved
+        if job is None or reserved is None:
+            return None
+        branch = self._branch(job)
+        request = make_request(job, branch, attempt=reserved.attempt_id, correction=verdict.correction)
+        if branch.digest != reserved.base_digest or digest(request) != reserved.request_digest:
+            self._cancel(reserved.attempt_id, "memory changed before the call", claim.worker)
+            return None
+        if not self._claims.holds(claim):
+            self._cancel(reserved.attempt_id, FENCED, claim.worker)
+            return Advance(job.job_id, "waiting", FENCED, self._clock.now_ms(), blocks_lane=True)
+        if self._provider.ready() is not None:
+            self._cancel(reserved.attempt_id, "configuration is missing", claim.worker)
+            return None
+        mine = Fate(attempt_id=reserved.attempt_id, fate="dispatched", worker=claim.worker, reason="")
+        if self._attempts.decide_fate(mine):
+            self._log("dispatched", reserved.attempt_id, "")
+            self._send(job, branch, request)
+        return None
+
+    def _send(self, job: Job, branch: Branch, request: ReviewRequest) -> None:
+        """The one request, and its result durable before anything follows from it (D-01)."""
+        try:
+            reply = self._provider.review(request, timeout_seconds=self._profile.timeout_seconds)
+        except Exception as error:  # noqa: BLE001 - whatever an adapter does, the call may have run
+            reply = calls.Lost(type(error).__name__)
+        if isinstance(reply, calls.Lost):
+            self._attempts.lose(request.attempt_id)
+            self._log("unknown", request.attempt_id, reply.detail)
+            return
+        closed = self._queue.outcome(job.job_id) is not None
+        result = make_result(job, branch, request, reply, closed=closed, now_ms=self._clock.now_ms())
+        self._attempts.settle(result)
+        self._log("settled", request.attempt_id, f"{result.outcome} {result.detail}".strip())
+
+    def _branch(self, job: Job) -> Branch:
+        branch = self._memory.branch(job.project, job.branch_id)
+        if branch is None:
+            msg = f"branch {job.branch_id} is gone."
+            raise PerdureError(msg)
+        return branch
+
+
+def make_request(job: Job, branch: Branch, *, attempt: str, correction: str | None) -> ReviewRequest:
+    """What the reviewer is shown: evidence and memory, nothing else."""
+    return ReviewRequest(
+        attempt_id=attempt,
+        evidence=tuple(line for turn in job.evidence.turns for line in turn.lines),
+        memory=tuple(
+            MemoryView(entry.entry_id, entry.kind, entry.key, entry.importance, entry.text)
+            for entry in branch.entries
+        ),
+        room_chars=max(0, REVIEW_CHARS_TARGET - branch.chars),
+        operations_max=OPERATIONS_MAX,
+        correction=correction,
+    )
+
+
+def make_decision(job: Job, verdict: Decide, attempts: tuple[Attempt, ...], *, now_ms: int) -> Decision:
+    """The decision that a verdict asks for; embeds job and proposal (D-02)."""
+    winner = verdict.winner
+    result = winner.result if winner is not None else None
+    return Decision(
+        job_id=job.job_id,
+        kind=verdict.kind,
+        reason=verdict.reason,
+        job=job,
+        attempt_id=result.attempt_id if result is not None else None,
+        result_digest=record_digest(result) if result is not None else None,
+        base_digest=winner.reserved.base_digest
+        if winner is not None and winner.reserved is not None
+        else None,
+        proposal=result.proposal if result is not None else None,
+        attempts=len(attempts),
+        decided_ms=now_ms,
+    )
+
+
+def make_result(
+    job: Job,
+    branch: Branch,
+    request: ReviewRequest,
+    reply: calls.Answered | calls.Failed,
+    *,
+    closed: bool,
+    now_ms: int,
+) -> Result:
+    """Normalise a reply. For a job that has been closed only usage is kept (rule 13)."""
+    outcome: ResultClass
+    proposal = correction = None
+    if isinstance(reply, calls.Failed):
+        outcome, detail = reply.failure, reply.detail
+    else:
+        outcome, detail, proposal, correction = _read_answer(reply.text, branch, request)
+    if closed:
+        outcome, detail, proposal, correction = "nothing", "the job was closed meanwhile", None, None
+    used = reply.usage
+    return Result(
+        attempt_id=request.attempt_id,
+        job_id=job.job_id,
+        outcome=outcome,
+        detail=detail,
+        proposal=proposal,
+        proposal_digest=digest_bytes(proposal.encode()) if proposal is not None else None,
+        correction=correction,
+        usage=Usage(used.input_tokens, used.output_tokens, used.cost_nanodollars)
+        if used is not None
+        else None,
+        retry_after_seconds=reply.retry_after_seconds if isinstance(reply, calls.Failed) else None,
+        provider_request_id=reply.provider_request_id if isinstance(reply, calls.Answered) else None,
+        settled_ms=now_ms,
+    )
+
+
+def _read_answer(
+    text: str, branch: Branch, request: ReviewRequest
+) -> tuple[ResultClass, str, str | None, str | None]:
+    parsed = parse_proposal(
+        text,
+        evidence_ids={line.line_id for line in request.evidence},
+        entry_ids={entry.entry_id for entry in branch.entries},
+        operations_max=request.operations_max,
+    )
+    if isinstance(parsed, Malformed):
+        return "invalid", "the output is not a proposal", None, parsed.guidance[:1000]
+    kept = canonical(parsed).decode()
+    if not parsed.operations:
+        return "nothing", "", kept, None
+    return "proposal", f"{len(parsed.operations)} operations", kept, None
+
+
+def utc_day(now_ms: int) -> str:
+    """YYYYMMDD."""
+    return datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%d")
+
+
+def next_day_ms(now_ms: int) -> int:
+    """The next UTC midnight."""
+    here = datetime.fromtimestamp(now_ms / 1000, UTC)
+    midnight = here.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    return int(midnight.timestamp() * 1000)
+
+
+def _over_budget(job_id: str, over: OverBudget, provider: str, now_ms: int) -> Advance:
+    if over.never:
+        setting = "usd" if over.what == "cost" else over.what
+        reason = (
+            f"one call may need {over.needed:,} {over.what} and the daily limit is {over.limit:,}: "
+            f"it can never fit; raise limits.{setting} or lower reviewer.output_tokens_max"
+        )
+    else:
+        reason = (
+            f"today's budget of {provider} is used up: {over.used:,} of {over.limit:,} {over.what} are "
+            f"spent, held or unknown and one call may need {over.needed:,}; see perdure budget show"
+        )
+    return Advance(job_id, "waiting", reason, next_day_ms(now_ms), blocks_lane=True)
+
+
+def _ended(job_id: str, ended: Outcome | OutcomeTombstone | None) -> Advance:
+    if ended is None:
+        return Advance(job_id, "absent")
+    return Advance(job_id, ended.state, ended.reason if isinstance(ended, Outcome) else "")

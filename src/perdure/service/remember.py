@@ -1,0 +1,365 @@
+"""Foreground memory: remember, replace, forget, undo, branches, history (G-04, M-05, M-09, M-12).
+
+Every change is planned and applied under the scope's lock against the current branch, so that none is
+lost, and is durable when the call returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from perdure.core.admission import Cause, Revision
+from perdure.core.duplicates import near_duplicates
+from perdure.core.memory import (
+    MAIN,
+    Add,
+    Branch,
+    Change,
+    Edit,
+    EditRefused,
+    Entry,
+    Importance,
+    Origin,
+    Planned,
+    Remove,
+    Replace,
+    check_capacity,
+    find_entry,
+    find_key,
+    invert,
+    main_branch_id,
+    plan,
+)
+from perdure.core.proposal import check_kind
+from perdure.core.text import check_entry_text, check_key, normalize_key
+from perdure.errors import Ambiguous, CapacityRefused, NotFound, Refused, StaleBranch, UsageError
+from perdure.ports.clock import Clock, Ids
+from perdure.ports.memory import BranchName, HeldMemory, Memory, Tombstone
+from perdure.service.transact import commit, locked
+
+BRANCH_NAME_CHARS_MAX = 60
+PREFIX_DIGITS_MIN = 4
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What a foreground change did. `changed` is False for a no-op. `similar` are near duplicates or likely
+    contradictions that stand beside the entry (M-08).
+    """
+
+    changed: bool
+    branch: str
+    seq: int
+    digest: str
+    changes: tuple[Change, ...]
+    similar: tuple[Entry, ...] = ()
+
+    @property
+    def entry(self) -> Entry | None:
+        """The entry that the change left, if any."""
+        return self.changes[0].after if self.changes else None
+
+
+class MemoryService:
+    """Foreground use cases on one scope."""
+
+    def __init__(self, memory: Memory, scope: str, *, clock: Clock, ids: Ids) -> None:
+        self._memory, self._scope, self._clock, self._ids = memory, scope, clock, ids
+
+    # -- reading
+
+    def branch(self, name: str | None = None) -> Branch:
+        """The named branch as it is on disk now; without a name the selected one. Raises NotFound."""
+        row = self._row(name)
+        found = self._memory.branch(self._scope, row.branch_id)
+        if found is None:
+            msg = f"branch {row.name!r} is gone."
+            raise NotFound(msg)
+        return found
+
+    def branches(self) -> tuple[BranchName, ...]:
+        """All branches, main first."""
+        return self._memory.branches(self._scope)
+
+    def selected(self) -> str:
+        """The name of the branch in use."""
+        return self._memory.selected(self._scope) or MAIN
+
+    def history(self, name: str | None = None) -> tuple[Revision, ...]:
+        """The revisions of a branch, newest first."""
+        row = self._row(name)
+        seqs = reversed(self._memory.revisions(self._scope, row.branch_id))
+        found = (self._memory.revision(self._scope, row.branch_id, seq) for seq in seqs)
+        return tuple(revision for revision in found if revision is not None)
+
+    def find(self, which: str, branch: Branch) -> Entry:
+        """The entry meant by an id, an id's beginning, a key or a unique part of a text."""
+        return find_one(which, branch)
+
+    # -- writing
+
+    def remember(
+        self,
+        text: str,
+        *,
+        kind: str = "project",
+        key: str | None = None,
+        importance: Importance = "normal",
+        origin: Origin = "tool",
+        branch: str | None = None,
+        if_new: bool = False,
+        relearn: bool = False,
+    ) -> Written:
+        """Add an entry; an existing key is superseded unless `if_new` (M-15). `relearn` stores again what was
+        forgotten. Raises TextRefused, CapacityRefused, Refused.
+        """
+        clean = check_entry_text(text)
+        named = check_key(key) if key is not None else None
+        _check_kind(kind)
+        entry_id = self._ids.token(16)
+
+        def edits(held: HeldMemory, now: Branch) -> tuple[Edit, ...]:
+            if if_new and named is not None and find_key(now, named) is not None:
+                msg = f"key {named!r} is taken."
+                raise Refused(msg, advice="Leave --if-new out to supersede its value.")
+            if not relearn and held.buried(clean, None, 0):
+                msg = "this was forgotten on purpose."
+                raise Refused(msg, advice="To store it again, repeat with --relearn.")
+            return (Add(clean, kind, named, importance, origin, entry_id),)
+
+        written = self._change("remember", branch, edits)
+        if not written.changed:
+            return written
+        now = self.branch(branch)
+        others = [entry for entry in now.entries if entry.entry_id != written.changes[0].entry_id]
+        return msgspec.structs.replace(written, similar=near_duplicates(clean, others, threshold=0.5))
+
+    def replace(
+        self,
+        which: str,
+        *,
+        text: str | None = None,
+        kind: str | None = None,
+        key: str | None = None,
+        importance: Importance | None = None,
+        expected: str | None = None,
+        branch: str | None = None,
+    ) -> Written:
+        """Change one entry, found by id, key or unique text; `expected` is its digest (M-05)."""
+        if text is None and kind is None and key is None and importance is None:
+            msg = "nothing to change was given."
+            raise UsageError(msg, advice="Give a new text, --kind, --key or --importance.")
+        clean = check_entry_text(text) if text is not None else None
+        named = check_key(key) if key is not None else None
+        if kind is not None:
+            _check_kind(kind)
+
+        def edits(_held: HeldMemory, now: Branch) -> tuple[Edit, ...]:
+            entry = find_one(which, now)
+            return (Replace(entry.entry_id, clean, kind, named, importance, "tool", expected),)
+
+        return self._change("replace", branch, edits)
+
+    def forget(self, which: str, *, expected: str | None = None, branch: str | None = None) -> Written:
+        """Remove one entry and leave a tombstone that keeps it from coming back (M-12). The tombstone is
+        durable before the branch changes.
+        """
+
+        def edits(held: HeldMemory, now: Branch) -> tuple[Edit, ...]:
+            entry = find_one(which, now)
+            remove = Remove(entry.entry_id, expected)
+            _plan(now, (remove,), self._clock.now_ms())
+            when = self._clock.now_ms()
+            stones = [Tombstone("text", entry.text, when), Tombstone("entry", entry.entry_id, when)]
+            if entry.key is not None:
+                stones.append(Tombstone("key", normalize_key(entry.key), when))
+            held.bury(tuple(stones))
+            return (remove,)
+
+        return self._change("forget", branch, edits)
+
+    def edit(
+        self, edits: tuple[Edit, ...], *, planned_on: str, cause: Cause = "edit", branch: str | None = None
+    ) -> Written:
+        """Apply a plan that was made on the branch digest `planned_on` (M-05). Raises StaleBranch."""
+
+        def check(_held: HeldMemory, now: Branch) -> tuple[Edit, ...]:
+            if now.digest != planned_on:
+                msg = f"branch {now.name!r}: planned on {planned_on[:12]}, found {now.digest[:12]}."
+                raise StaleBranch(msg, advice="Nothing was changed. Read it again and retry.")
+            return edits
+
+        return self._change(cause, branch, check)
+
+    def undo(self, seq: int | None = None, *, branch: str | None = None) -> Written:
+        """Invert one revision, by default the newest (M-09). Unrelated later writes survive."""
+        row = self._row(branch)
+        with locked(self._memory, self._scope) as held:
+            now = _present(held.branch(row.branch_id), row.name)
+            revision = self._undoable(row, seq)
+            now_ms = self._clock.now_ms()
+            try:
+                planned = invert(now, revision.changes, now_ms=now_ms)
+                check_capacity(now, planned.branch)
+            except EditRefused as refused:
+                msg = f"revision {revision.seq} cannot be undone: {refused.message}."
+                raise Refused(msg, advice="perdure history shows what came after it.") from refused
+            return self._commit(held, "undo", now, planned, now_ms, undoes=revision.seq)
+
+    def fork(self, name: str, *, source: str | None = None) -> BranchName:
+        """Make an independent copy of a branch under a new name (M-02)."""
+        _check_branch_name(name)
+        origin = self._row(source)
+        with locked(self._memory, self._scope) as held:
+            if any(row.name == name for row in self._memory.branches(self._scope)):
+                msg = f"a branch {name!r} exists already."
+                raise Refused(msg, advice=f"perdure branch use {name} switches to it.")
+            base = _present(held.branch(origin.branch_id), origin.name)
+            now_ms = self._clock.now_ms()
+            copy = msgspec.structs.replace(
+                base,
+                branch_id=self._ids.token(16),
+                name=name,
+                parent=base.branch_id,
+                seq=1,
+                changed_ms=now_ms,
+            )
+            changes = tuple(Change(place, None, entry) for place, entry in enumerate(copy.entries))
+            commit(
+                held,
+                transaction=self._ids.token(32),
+                cause="fork",
+                base=None,
+                after=copy,
+                changes=changes,
+                now_ms=now_ms,
+            )
+        return BranchName(copy.branch_id, name, copy.parent, len(copy.entries), copy.seq)
+
+    def use(self, name: str) -> None:
+        """Choose the branch that later commands work on."""
+        self._memory.select(self._scope, name)
+
+    # -- inside
+
+    def _change(
+        self, cause: Cause, branch: str | None, make: Callable[[HeldMemory, Branch], tuple[Edit, ...]]
+    ) -> Written:
+        row = self._row(branch)
+        with locked(self._memory, self._scope) as held:
+            now = _present(held.branch(row.branch_id), row.name)
+            now_ms = self._clock.now_ms()
+            planned = _plan(now, make(held, now), now_ms)
+            return self._commit(held, cause, now, planned, now_ms)
+
+    def _commit(
+        self,
+        held: HeldMemory,
+        cause: Cause,
+        now: Branch,
+        planned: Planned,
+        now_ms: int,
+        *,
+        undoes: int | None = None,
+    ) -> Written:
+        if planned.changes:
+            commit(
+                held,
+                transaction=self._ids.token(32),
+                cause=cause,
+                base=now,
+                after=planned.branch,
+                changes=planned.changes,
+                undoes=undoes,
+                now_ms=now_ms,
+            )
+        after = planned.branch
+        return Written(bool(planned.changes), after.name, after.seq, after.digest, planned.changes)
+
+    def _undoable(self, row: BranchName, seq: int | None) -> Revision:
+        seqs = self._memory.revisions(self._scope, row.branch_id)
+        if not seqs:
+            msg = f"branch {row.name!r} has no history to undo."
+            raise NotFound(msg)
+        wanted = seqs[-1] if seq is None else seq
+        revision = self._memory.revision(self._scope, row.branch_id, wanted) if wanted in seqs else None
+        if revision is None:
+            msg = f"branch {row.name!r} has no revision {wanted}."
+            raise NotFound(msg, advice="perdure history lists them.")
+        if revision.cause == "forget":
+            msg = f"revision {wanted} forgot something on purpose; that is not undone."
+            raise Refused(msg, advice="To store it again, use perdure remember --relearn.")
+        if revision.cause == "fork":
+            msg = f"revision {wanted} made the branch; that is not undone."
+            raise Refused(msg)
+        return revision
+
+    def _row(self, name: str | None) -> BranchName:
+        wanted = name or self.selected()
+        if wanted == MAIN:
+            return BranchName(main_branch_id(self._scope), MAIN, None, 0, 0)
+        for row in self._memory.branches(self._scope):
+            if row.name == wanted:
+                return row
+        msg = f"there is no branch {wanted!r}."
+        raise NotFound(msg, advice="perdure branch list shows them.")
+
+
+def find_one(which: str, branch: Branch) -> Entry:
+    """By id, key, beginning of an id, or a unique part of a text. Raises NotFound, Ambiguous."""
+    if not which.strip():
+        msg = "no entry was named."
+        raise UsageError(msg, advice="Give an id, a key or part of the text.")
+    exact = find_entry(branch, which) or find_key(branch, which)
+    if exact is not None:
+        return exact
+    folded = normalize_key(which)
+    begins = [e for e in branch.entries if len(which) >= PREFIX_DIGITS_MIN and e.entry_id.startswith(which)]
+    matches = begins or [entry for entry in branch.entries if folded in normalize_key(entry.text)]
+    if not matches:
+        msg = f"no entry on branch {branch.name!r} has the id, key or text {which!r}."
+        raise NotFound(msg, advice="perdure list shows the ids.")
+    whole = [entry for entry in matches if normalize_key(entry.text) == folded]
+    if len(matches) > 1 and len(whole) != 1:
+        listed = ", ".join(entry.entry_id for entry in matches[:5])
+        msg = f"{len(matches)} entries match {which!r}: {listed}."
+        raise Ambiguous(msg, advice="Name one by its id.")
+    return whole[0] if len(whole) == 1 else matches[0]
+
+
+def _plan(now: Branch, edits: tuple[Edit, ...], now_ms: int) -> Planned:
+    try:
+        planned = plan(now, edits, now_ms=now_ms)
+        check_capacity(now, planned.branch)
+    except EditRefused as refused:
+        if refused.code == "changed":
+            raise StaleBranch(f"{refused.message}.", advice="Read it again and retry.") from refused
+        if refused.code in {"capacity", "too-long"}:
+            advice = "Forget or shorten entries first: perdure list shows them."
+            raise CapacityRefused(f"{refused.message}.", advice=advice) from refused
+        raise Refused(f"{refused.message}.") from refused
+    return planned
+
+
+def _present(branch: Branch | None, name: str) -> Branch:
+    if branch is None:
+        msg = f"branch {name!r} is gone."
+        raise NotFound(msg)
+    return branch
+
+
+def _check_kind(kind: str) -> None:
+    fault = check_kind(kind)
+    if fault:
+        raise UsageError(f"{fault}; found {kind!r}.")
+
+
+def _check_branch_name(name: str) -> None:
+    plain = name.isprintable() and name == name.strip() and name
+    if not plain or len(name) > BRANCH_NAME_CHARS_MAX or name == MAIN:
+        msg = (
+            f"{name!r} cannot name a branch: 1 to {BRANCH_NAME_CHARS_MAX} printable characters, not {MAIN!r}."
+        )
+        raise UsageError(msg)
+    check_key(name)

@@ -1,0 +1,168 @@
+"""The worker: claims lanes, oldest job first within a lane, lanes in turn (Q-10)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import msgspec
+
+from perdure.core.job import Lane, lane_of
+from perdure.errors import Damaged, LockTimeout
+from perdure.ports.claims import Claims
+from perdure.ports.clock import Clock
+from perdure.ports.queue import Queue
+from perdure.service.curate import Advance, Curator, Log
+
+IDLE_SECONDS = 1.0
+LISTING_SHARE = 20
+"""A listing is repeated no sooner than this many times its own cost."""
+
+
+class Report(msgspec.Struct):
+    """What a worker did: how many jobs came to which state, and what waits why."""
+
+    ended: dict[str, int] = msgspec.field(default_factory=dict)
+    waiting: dict[str, Advance] = msgspec.field(default_factory=dict)
+    stopped: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def add(self, done: Advance) -> None:
+        """Count one job."""
+        self.waiting.pop(done.job_id, None)
+        if done.state == "waiting":
+            self.waiting[done.job_id] = done
+        elif done.state == "stopped":
+            self.stopped[done.job_id] = done.reason
+        elif done.state != "absent":
+            self.ended[done.state] = self.ended.get(done.state, 0) + 1
+
+
+class Worker:
+    """One engine for embedded review, `review --once` and `worker` (Q-09)."""
+
+    def __init__(
+        self,
+        *,
+        queue: Queue,
+        claims: Claims,
+        clock: Clock,
+        curator: Curator,
+        log: Log = lambda *_: None,
+        only_project: str | None = None,
+    ) -> None:
+        self._queue, self._claims, self._clock, self._curator = queue, claims, clock, curator
+        self._log, self._only = log, only_project
+        self._lanes: dict[str, deque[str]] = {}
+        self._turn: deque[str] = deque()
+        self._done: set[str] = set()
+        self._not_before: dict[str, int] = {}
+        self._stopped: set[str] = set()
+        self.report = Report()
+
+    def drain(self, *, stop: Callable[[], bool] = lambda: False) -> Report:
+        """Review what is ready, until a listing finds nothing more; what must wait is reported."""
+        worker = self._claims.register()
+        try:
+            while not stop():
+                self._list()
+                if not self._work_through(worker, stop):
+                    break
+        finally:
+            self._claims.retire(worker)
+        return self.report
+
+    def run(self, *, stop: Callable[[], bool], beat: Callable[[], None] = lambda: None) -> Report:
+        """Review until told to stop; lists again when idle, and no more often than it can afford."""
+        worker = self._claims.register()
+        try:
+            while not stop():
+                begun = self._clock.boot_seconds()
+                self._list()
+                cost = self._clock.boot_seconds() - begun
+                busy = self._work_through(worker, stop)
+                beat()
+                self._claims.beat(worker)
+                if not busy and not stop():
+                    self._clock.sleep(max(IDLE_SECONDS, cost * LISTING_SHARE))
+        finally:
+            self._claims.retire(worker)
+        return self.report
+
+    def _list(self) -> None:
+        """Find open jobs by name alone: those without an outcome, or without the event of one."""
+        finished: dict[str, frozenset[str]] = {}
+        lanes: dict[str, deque[str]] = {}
+        queued = self._queue.queued()
+        self._done.intersection_update(queued)
+        for job_id in queued:
+            lane = lane_of(job_id)
+            if job_id in self._done or job_id in self._stopped or self._only not in {None, lane.project}:
+                continue
+            if lane.project not in finished:
+                closed = self._queue.closed(lane.project)
+                finished[lane.project] = closed & self._queue.announced(lane.project) if closed else closed
+            if job_id not in finished[lane.project]:
+                lanes.setdefault(lane.name, deque()).append(job_id)
+        self._lanes = lanes
+        self._turn = deque(sorted(lanes, key=lambda name: lanes[name][0]))
+
+    def _work_through(self, worker: str, stop: Callable[[], bool]) -> bool:
+        """One job of each lane in turn until none is ready. True when any job made progress."""
+        progressed = False
+        while self._turn and not stop():
+            name = self._turn.popleft()
+            ready = self._next_ready(name)
+            if ready is None:
+                continue
+            done = self._review(ready, worker)
+            if done is None:
+                continue
+            progressed = progressed or done.state not in {"waiting", "stopped"}
+            if not (done.state == "waiting" and done.blocks_lane):
+                self._turn.append(name)
+        return progressed
+
+    def _next_ready(self, lane: str) -> str | None:
+        """The oldest job that need not wait; a job whose wait blocks the lane hides the younger ones."""
+        now_ms = self._clock.now_ms()
+        jobs = self._lanes.get(lane, deque())
+        while jobs:
+            job_id = jobs[0]
+            if self._not_before.get(job_id, 0) > now_ms:
+                if self.report.waiting[job_id].blocks_lane:
+                    return None
+                jobs.popleft()
+                continue
+            return job_id
+        return None
+
+    def _review(self, job_id: str, worker: str) -> Advance | None:
+        lane: Lane = lane_of(job_id)
+        claim = self._claims.claim(lane, worker)
+        if claim is None:
+            return None
+        try:
+            done = self._curator.advance(job_id, claim)
+        except Damaged as error:
+            done = Advance(job_id, "stopped", error.message)
+        except LockTimeout as error:
+            done = Advance(job_id, "waiting", error.message, self._clock.now_ms() + 1000, blocks_lane=True)
+        finally:
+            self._claims.release(claim)
+        self._note(done, lane)
+        return done
+
+    def _note(self, done: Advance, lane: Lane) -> None:
+        self.report.add(done)
+        if done.state == "waiting":
+            self._not_before[done.job_id] = done.until_ms
+            return
+        self._not_before.pop(done.job_id, None)
+        if done.state == "stopped":
+            self._stopped.add(done.job_id)
+            self._log("stopped", done.job_id, done.reason)
+        else:
+            self._done.add(done.job_id)
+        jobs = self._lanes.get(lane.name)
+        if jobs and jobs[0] == done.job_id:
+            jobs.popleft()
