@@ -1,0 +1,1 @@
+"""Adapters that read what hosts leave behind; they translate and never decide."""

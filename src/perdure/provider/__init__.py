@@ -1,0 +1,1 @@
+"""Reviewers behind one small port: exactly one request per attempt."""

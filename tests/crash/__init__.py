@@ -1,0 +1,1 @@
+"""Processes that are killed, disks that forget, and the recovery that follows."""

@@ -1,0 +1,1 @@
+"""What a user does, through the commands, in real processes."""

@@ -1,0 +1,1 @@
+"""Exhaustive walks over small bounds, and generated histories, against the pure core."""

@@ -1,0 +1,1 @@
+"""Labelled inputs and how well Perdure does on them; run by `make quality`."""
