@@ -182,7 +182,7 @@ def _make_model(reviewer: Reviewer) -> Provider:
     from perdure.provider.prices import Price
 
     base_url = reviewer.base_url or DEFAULT_ADDRESSES[reviewer.provider]
-    credential = Credential(reviewer.provider, base_url=base_url, variable=reviewer.credential)
+    credential = Credential(reviewer.provider, base_url=base_url, name=reviewer.credential)
     given = reviewer.price
     price = None
     if given is not None:

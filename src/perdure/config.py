@@ -33,7 +33,7 @@ class Reviewer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     provider: Literal["rules", "anthropic", "openai", "gemini", "replay"] = "rules"
     model: str = ""
     base_url: str | None = None
-    effort: Literal["none", "low", "medium", "high"] | None = None
+    effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
     output_tokens_max: Positive = 2_048
     timeout_seconds: Positive = 120
     credential: str | None = None  # the NAME of an environment variable or keyring entry

@@ -43,6 +43,7 @@ _STATUS_CLASSES: Mapping[int, tuple[FailureClass, bool]] = {
     401: ("configuration", True),
     402: ("configuration", True),
     403: ("configuration", True),
+    404: ("configuration", True),
     407: ("configuration", True),
     408: ("availability", False),
     409: ("availability", True),
