@@ -11,20 +11,36 @@ from perdure.authority.filesystem import layout
 from perdure.authority.filesystem.attempts import FileAttempts
 from perdure.authority.filesystem.claims import FileClaims
 from perdure.authority.filesystem.coverage import FileCoverage
+from perdure.authority.filesystem.erase import FileErase
+from perdure.authority.filesystem.exposure import FileExposures
 from perdure.authority.filesystem.home import Home, make_home, open_home, start_writing
+from perdure.authority.filesystem.inspect import FileInspect
 from perdure.authority.filesystem.memory import FileMemory
 from perdure.authority.filesystem.project import Project, find_project
+from perdure.authority.filesystem.projects import bind
+from perdure.authority.filesystem.projects import keys as project_keys
 from perdure.authority.filesystem.queue import FileQueue
+from perdure.authority.filesystem.retain import FileLedger, FileRetain
 from perdure.authority.filesystem.system import RealClock, RealIds
+from perdure.authority.shadow import Shadow
 from perdure.config import Config, Reviewer, load_config
 from perdure.core.attempt import Usage
 from perdure.core.memory import main_branch_id
 from perdure.errors import ConfigError
 from perdure.ports.provider import Provider
+from perdure.service.budget import BudgetService
 from perdure.service.capture import CaptureService
-from perdure.service.curate import Curator, Log, Profile
+from perdure.service.curate import Curator, Profile
+from perdure.service.exchange import ExchangeService
 from perdure.service.inject import InjectService
+from perdure.service.jobs import JobsService
+from perdure.service.probe import ProbeService, is_probe
+from perdure.service.publish import Log
+from perdure.service.purge import PurgeService
 from perdure.service.remember import MemoryService
+from perdure.service.restore import RestoreService
+from perdure.service.retention import Retention
+from perdure.service.verify import VerifyService
 from perdure.service.work import Worker
 
 USER_SCOPE = layout.USER_SCOPE
@@ -99,7 +115,94 @@ class App:
     def inject_service(self) -> InjectService:
         """The injected block."""
         budget = self.config.injection
-        return InjectService(self.memory, chars_max=budget.characters, tokens_max=budget.tokens)
+        return InjectService(
+            self.memory,
+            FileExposures(self.records),
+            self.clock,
+            chars_max=budget.characters,
+            tokens_max=budget.tokens,
+        )
+
+    def exchange_service(self, scope: str) -> ExchangeService:
+        """Files in and out of a project key's memory, or of "user"."""
+        return ExchangeService(self.memory, scope, clock=self.clock, ids=self.ids)
+
+    def jobs_service(self) -> JobsService:
+        """What became of jobs, and the user's orders about them."""
+        return JobsService(
+            queue=self.queue,
+            attempts=self.attempts,
+            memory=self.memory,
+            claims=self.claims,
+            clock=self.clock,
+            policy=self.config.retries,
+            projects=lambda: project_keys(self.records),
+            log=self._log,
+        )
+
+    def budget_service(self) -> BudgetService:
+        """What reviews have cost."""
+        return BudgetService(
+            self.attempts,
+            FileLedger(self.records, self.attempts, self._closed),
+            clock=self.clock,
+            provider=self.config.reviewer.provider,
+            limits=self.config.limits.limits() if self.provider.paid else None,
+            largest_hold=_largest_hold(self.config),
+        )
+
+    def retention(self) -> Retention:
+        """What takes expired records away."""
+        return Retention(
+            retain=FileRetain(self.records, self.claims),
+            ledger=FileLedger(self.records, self.attempts, self._closed),
+            queue=self.queue,
+            memory=self.memory,
+            clock=self.clock,
+            evidence_days=self.config.retention.evidence_days,
+            log=self._log,
+        )
+
+    def purge_service(self) -> PurgeService:
+        """Forget everywhere."""
+        return PurgeService(
+            erase=FileErase(self.records),
+            queue=self.queue,
+            attempts=self.attempts,
+            memory=self.memory,
+            claims=self.claims,
+            clock=self.clock,
+            ids=self.ids,
+            retention=self.retention(),
+            log=self._log,
+        )
+
+    def verify_service(self) -> VerifyService:
+        """What checks every record."""
+        return VerifyService(FileInspect(self.records), self.claims)
+
+    def restore_service(self) -> RestoreService:
+        """What mends branches that records prove."""
+        return RestoreService(FileInspect(self.records), self.memory)
+
+    def shadow(self) -> Shadow:
+        """The observer in SQLite."""
+        return Shadow(self.records)
+
+    def _closed(self, job_id: str) -> bool:
+        return is_probe(job_id) or self.queue.outcome(job_id) is not None
+
+    def probe_service(self) -> ProbeService:
+        """The test call to the reviewer."""
+        return ProbeService(
+            attempts=self.attempts,
+            claims=self.claims,
+            clock=self.clock,
+            ids=self.ids,
+            provider=self.provider,
+            limits=self.config.limits.limits(),
+            timeout_seconds=float(self.config.reviewer.timeout_seconds),
+        )
 
     def branch_id(self, project: str, name: str | None = None) -> str:
         """The id of a branch by name, by default the selected one."""
@@ -136,6 +239,7 @@ class App:
             claims=self.claims,
             clock=self.clock,
             curator=curator,
+            retention=self.retention(),
             log=self._log,
             only_project=only_project,
         )
@@ -143,8 +247,6 @@ class App:
 
 def bind_project(app: App, project: Project) -> None:
     """Bind a key to its root, so that two roots never share a memory (G-05)."""
-    from perdure.authority.filesystem.projects import bind
-
     bind(app.records, project, now_ms=app.clock.now_ms())
 
 

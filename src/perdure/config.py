@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from perdure.core.budget import Limits
+from perdure.core.inject import CHARS_MAX, TOKENS_MAX
 from perdure.core.protocol import Policy
 from perdure.errors import ConfigError
 
@@ -63,8 +64,8 @@ class DailyLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 class Injection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The budget of the injected block (I-02)."""
 
-    characters: Positive = 8_000
-    tokens: Positive = 2_500
+    characters: Positive = CHARS_MAX
+    tokens: Positive = TOKENS_MAX
 
 
 class ProjectRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

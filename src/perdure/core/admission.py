@@ -64,6 +64,28 @@ class Revision(Record, frozen=True, forbid_unknown_fields=True):
     made_ms: int
 
 
+class RevisionTombstone(Record, frozen=True, forbid_unknown_fields=True):
+    """Takes a revision's place when its text is purged (rule 13): the chain of digests stays, the words go."""
+
+    KIND = "revision-tombstone"
+
+    branch_id: str
+    seq: int
+    transaction: str
+    cause: Cause
+    job_id: str | None
+    undoes: int | None
+    base_digest: str | None
+    result_digest: str
+    entry_ids: tuple[str, ...]
+    made_ms: int
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Nothing is left of what changed."""
+        return ()
+
+
 class Intent(Record, frozen=True, forbid_unknown_fields=True):
     """A transaction has begun; holds all bytes that finishing it needs (D-11)."""
 
@@ -172,6 +194,22 @@ class Event(Record, frozen=True, forbid_unknown_fields=True):
     changes: tuple[Change, ...]
     revision_seq: int | None
     ended_ms: int
+
+
+def revision_tombstone(revision: Revision) -> RevisionTombstone:
+    """Derived from the revision."""
+    return RevisionTombstone(
+        branch_id=revision.branch_id,
+        seq=revision.seq,
+        transaction=revision.transaction,
+        cause=revision.cause,
+        job_id=revision.job_id,
+        undoes=revision.undoes,
+        base_digest=revision.base_digest,
+        result_digest=revision.result_digest,
+        entry_ids=tuple(dict.fromkeys(change.entry_id for change in revision.changes)),
+        made_ms=revision.made_ms,
+    )
 
 
 def intent_tombstone(intent: Intent) -> IntentTombstone:

@@ -90,7 +90,8 @@ def _settled(attempt: Attempt, hold: Usage) -> Exposure:
 def unresolved(attempt: Attempt) -> bool:
     """Whether the attempt still holds or doubts anything: it then counts against every later day (B-06)."""
     counted = exposure(attempt)
-    return counted.held != Amount() or counted.unknown != Amount() or attempt.damaged is not None
+    damaged = attempt.damaged is not None and attempt.reconciled is None
+    return counted.held != Amount() or counted.unknown != Amount() or damaged
 
 
 def charge(attempts: Iterable[Attempt], *, provider: str, day: str, largest_hold: Usage = ZERO) -> Exposure:

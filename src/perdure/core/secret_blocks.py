@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a pattern is one piece
 """Private keys as blocks: PEM, PGP, OpenSSH, SSH2, PuTTY; whole, cut at either end, or base64 of one (E-03)."""
 
 from __future__ import annotations
@@ -7,7 +8,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
-_BEGIN = re.compile(r"-{4,5} ?BEGIN ([A-Z0-9 ]{0,40}?)(PRIVATE KEY|PRIVATE KEY BLOCK|SECRET KEY)( BLOCK)? ?-{4,5}")
+_BEGIN = re.compile(
+    r"-{4,5} ?BEGIN ([A-Z0-9 ]{0,40}?)(PRIVATE KEY|PRIVATE KEY BLOCK|SECRET KEY)( BLOCK)? ?-{4,5}"
+)
 _END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}?(?:PRIVATE|SECRET) KEY(?: BLOCK)? ?-{4,5}")
 _HEADER = r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID|Subject|x-[\w-]+):[^\n]{0,200}"
 _CHUNK = r"[A-Za-z0-9+/_-]{16,}={0,2}"
@@ -17,9 +20,13 @@ _BODY = re.compile(
     rf"(?:{_BETWEEN}{{1,40}}[A-Za-z0-9+/]{{1,15}}={{0,2}}(?=[\"']?\s*(?:\n|$|\\)))?"
 )
 _LAST_CHUNK = re.compile(r"[A-Za-z0-9+/=]{16,}")
-_KEY_LINE = re.compile(rf"[\s>|#*\"',+\\]*(?:{_HEADER}|[A-Za-z0-9+/]{{1,100}}={{0,2}}|=[A-Za-z0-9+/]{{4}})?[\s\"',\\]*")
+_LINE_EDGE = r"[\s>|#*\"',+\\]*"
+_LAST_LINES = re.compile(_LINE_EDGE + r"(?:[A-Za-z0-9+/]{1,100}={0,2}|=[A-Za-z0-9+/]{4})?" + _LINE_EDGE)
+_KEY_LINE = re.compile(_LINE_EDGE + rf"(?:{_HEADER}|[A-Za-z0-9+/]{{32,100}}={{0,2}})?" + _LINE_EDGE)
+_LAST_LINES_MAX = 2  # a short rest and a checksum
 _PUTTY = re.compile(
-    r"PuTTY-User-Key-File-\d:[^\n]{0,80}(?:\n(?:[A-Za-z-]{3,30}: [^\n]{0,200}|[A-Za-z0-9+/]{1,80}={0,2})\r?)*", re.MULTILINE
+    r"PuTTY-User-Key-File-\d:[^\n]{0,80}(?:\n(?:[A-Za-z-]{3,30}: [^\n]{0,200}|[A-Za-z0-9+/]{1,80}={0,2})\r?)*",
+    re.MULTILINE,
 )
 _ENCODED = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/\n\r ]{40,20000}={0,2}")
 _PUBLIC = re.compile(
@@ -43,7 +50,7 @@ def find_blocks(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def find_public_blocks(text: str) -> list[tuple[int, int]]:
-    """Give the spans of certificates, public keys and signatures, ascending; what they hold is for all to see."""
+    """Give the spans of certificates, public keys and signatures, ascending; they are for all to see."""
     if "BEGIN " not in text:
         return []
     return [match.span() for match in _PUBLIC.finditer(text)]
@@ -75,9 +82,10 @@ def _armoured(text: str) -> Iterator[tuple[int, int, str]]:
 def _body_before(text: str, at: int) -> int:
     """Give where the key lines that stand directly before `at` begin."""
     line_end = at
-    for _ in range(_LINES_BACK_MAX):
+    for number in range(_LINES_BACK_MAX):
         line_start = text.rfind("\n", 0, line_end) + 1
-        if not _KEY_LINE.fullmatch(text, line_start, line_end) or line_end - line_start > 200:  # noqa: PLR2004
+        line = _LAST_LINES if number <= _LAST_LINES_MAX else _KEY_LINE
+        if not line.fullmatch(text, line_start, line_end) or line_end - line_start > 200:  # noqa: PLR2004
             break
         at = line_start
         if line_start == 0:

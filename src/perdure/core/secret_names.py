@@ -1,11 +1,22 @@
+# ruff: noqa: E501 - a pattern is one piece
 """Secrets by what they are called: assignments in any notation, and sentences in many languages (E-03)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
-from perdure.core.secret_context import COPULA, GAP_STOPS, NOT_SECRET_PARTS, NOUNS, PREDICATES, SECRET_ID_PARTS, Noun
+from perdure.core.secret_rules_context import (
+    COPULA,
+    GAP_STOPS,
+    NOT_SECRET_PARTS,
+    NOUNS,
+    OWNER_PARTS,
+    PREDICATES,
+    SECRET_ID_PARTS,
+    Noun,
+)
 from perdure.core.secret_values import MARK, is_code, is_placeholder, is_wordlike, looks_chosen, looks_random
 
 _NAME_CHARS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
@@ -13,9 +24,10 @@ _NAME_REACH = 64
 _NAME_REST = re.compile(r"[A-Za-z0-9_.-]{0,48}")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _Q = r"[\"'`\])*_]{0,4}"
+_TAG_OPENS = re.compile(r"<(?:[\w-]{1,18}:)?\Z")
+_TAG = re.compile(r"(?:\s[^<>\n]{0,80})?>(?:\s{0,40}<!\[CDATA\[)?")
 _SEPARATOR = re.compile(
-    r"(?P<tag>(?:\s[^<>\n]{0,80})?>(?:\s{0,40}<!\[CDATA\[)?)"
-    r"|[\"']\s{0,8}(?:value|content)\s?=\s?"
+    r"[\"']\s{0,8}(?:value|content)\s?=\s?"
     r"|[\"']?\s{0,4},?\s{1,24}[\"']?(?:value|val)[\"']?\s{0,4}[:=]\s{0,4}"
     r"|[\"']\s{0,4},\s{0,20}[\"']?(?:value|val|default)[\"']?\s{0,4}[:=]\s{0,4}"
     r"|(?P<plist></(?:key|name)>\s{0,40}<(?:string|value|data)>)"
@@ -30,13 +42,17 @@ _SEPARATOR = re.compile(
 )
 _VALUE = re.compile(
     r"(?:[rbfuRBFU$@]{1,2}(?=[\"']))?(?:\"(?P<double>(?:[^\"\\\n]|\\.){0,1000})\"|'(?P<single>(?:[^'\\\n]|\\.){0,1000})'"
-    r"|`(?P<tick>[^`\n]{0,1000})`|[\"'`]?(?P<bare>[^\s\"'`]{1,1000}))"
+    r"|`(?P<tick>[^`\n]{0,1000})`|[\"'`]?(?P<bare>[^\s\"'`]{1,400}))"
 )
-_NEXT_PAIR = re.compile(r";(?=\s*[A-Za-z][\w .-]{0,40}=|$)|[&,](?=\s*[\"']?[A-Za-z][\w.-]{0,40}[\"']?\s*[:=])|</|&amp;")
+_NEXT_PAIR = re.compile(
+    r";(?=\s*[A-Za-z][\w .-]{0,40}=|$)|[&,](?=\s*[\"']?[A-Za-z][\w.-]{0,40}[\"']?\s*[:=])|</|&amp;"
+)
 _TRAILING = ",;.)]}>:、。，）」』！；\\"
 _REST_OF_LINE = re.compile(r"[ \t\"'`,;)\]}>*]{0,8}(?:(?:#|//|--|/\*|<!--)[^\n]*)?(?:\r?\n|$)")
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 _SENTENCE = re.compile(r"[a-z' ,.!?]{4,}", re.IGNORECASE)
+_FIELD_NAME = re.compile(r"(?:[a-z]+_)*(?:password|passwd|secret|token|key)(?:_[a-z]+)*|(?:[A-Z]+_)+[A-Z]+")
+_TYPE_NAME = re.compile(r"[A-Z]?[a-z]{2,}(?:[A-Z][a-z]{2,})+")
 _UI_WORDS = frozenset(
     """a an the your is are must enter password passwort please or to of for with too short long invalid wrong required
     reset change forgot incorrect new old confirm repeat and not no at in on do does was be it show hide your""".split()
@@ -47,15 +63,23 @@ _SENTENCE_END = re.compile(r"[.;!?。！？\n](?:\s|$)|[。！？\n]")
 _TOLD = re.compile(
     r"[\s:：,]{0,6}(?:\"(?P<double>[^\"\n]{3,200})\"|'(?P<single>[^'\n]{3,200})'|`(?P<tick>[^`\n]{3,200})`"
     r"|[“«„「『](?P<fancy>[^”»“」』\n]{3,200})[”»“」』]|\*{1,2}(?P<star>[^*\s]{3,200})\*{1,2}"
-    r"|(?P<bare>[^\s\"'`“«„、。，；！？）」』です]{3,200}))"
+    r"|(?P<bare>[^\s\"'`“”«»„\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]{3,120}))"
+)
+_TOLD_DIRECTLY = re.compile(
+    r"\s?[:=：]|\s(?!to\b|as\b|on\b|or\b|it\b|in\b|the\b|through\b)[^\s]", re.IGNORECASE
 )
 _TOLD_REACH = 64
+_COPULAS_MAX = 3
+_TOLD_CHARS_MIN = 4
+_ELEMENT_CHARS_MAX = 2000
 _MINE = re.compile(
     r"(?:\b(?:my|our|your|his|her|their|root|admin|wifi|wi-fi|login|ssh|db|database|server|mein|unser|dein|mon|notre"
     r"|ma|mi|tu|nuestra|minha|nossa|mia|la mia|nostra|мой|наш|твой)\s+(?:\w+\s+)?|我的|我们的|私の)$",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(r"[\"'`)]?(?:[.,;!]|\s*$|\s*\n|\s+(?:please|and|but|thanks|for|on|so|bitte|und|et|y|e|и)\b)")
+_CLAUSE_END = re.compile(
+    r"[\"'`)]?(?:[.,;!]|\s*$|\s*\n|\s+(?:please|and|but|thanks|for|on|so|bitte|und|et|y|e|и)\b)"
+)
 _BARE_AFTER = re.compile(r"[ \t]{1,4}[\"'`]?([^\s\"'`]{6,300})")
 _LAST_WORD = re.compile(r"[\"'`]?([^\s\"'`]{4,100})[\"'`]?$")
 _NOUN_WORDS = frozenset(word for noun in NOUNS for word in noun.words)
@@ -67,20 +91,23 @@ def find_named(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
 
     `lower` is the lower-cased text, of the same length.
     """
+    plain = text.isascii()
     for noun in NOUNS:
         for word in noun.words:
-            if word not in lower:
+            if (plain and not word.isascii()) or word not in lower:
                 continue
-            at = lower.find(word)
+            at, done = lower.find(word), 0
             while at >= 0:
                 end = at + len(word)
-                if not noun.whole or _stands_whole(text, at, end):
-                    yield from _near(text, at, end, noun)
-                at = lower.find(word, end)
+                if at >= done and (not noun.whole or _stands_whole(text, at, end)):
+                    for found in _near(text, at, end, noun):
+                        done = found[1]
+                        yield found
+                at = lower.find(word, max(end, done))
 
 
 def _stands_whole(text: str, start: int, end: int) -> bool:
-    """Say whether a word is not a mere piece of a longer one (`pass` in `compass`); camel case parts count."""
+    """Say whether a word is not a mere piece of a longer one (`pass` in `compass`)."""
     before = text[start - 1] if start else " "
     after = text[end] if end < len(text) else " "
     left = not before.isalpha() or (before.islower() and text[start].isupper()) or not before.isascii()
@@ -89,7 +116,7 @@ def _stands_whole(text: str, start: int, end: int) -> bool:
 
 
 def _near(text: str, start: int, end: int, noun: Noun) -> Iterator[tuple[int, int, str]]:
-    """Give the value that belongs to a noun: assigned, as an option, bare after it, or told in its sentence."""
+    """Give the value that belongs to a noun: assigned, an option, bare after it, or told in its sentence."""
     window = text[max(0, start - _NAME_REACH) : start]
     head = window[len(window.rstrip(_NAME_CHARS)) :]
     rest = _NAME_REST.match(text, end)
@@ -99,7 +126,7 @@ def _near(text: str, start: int, end: int, noun: Noun) -> Iterator[tuple[int, in
         return
     span = _assigned(text, start - len(head), name_end, name, noun)
     if span is None:
-        span = _after_space(text, start, name_end, name, noun)
+        span = _after_space(text, name_end, name, noun)
     if span is None and name_end - end <= 1:
         span = _told(text, start, name_end, noun)
     if span is not None:
@@ -111,30 +138,26 @@ def _is_about(head: str, tail: str, name: str) -> bool:
     if name.lower().strip("-.").replace("-", "_") in SECRET_ID_PARTS or name.lower().endswith("secret_id"):
         return False
     parts = [part.lower() for part in _PARTS.findall(tail)]
-    if parts and (parts[0] in NOT_SECRET_PARTS or parts[-1] in NOT_SECRET_PARTS or tail[:1] == "s" and tail[1:2].islower()):
+    if parts and (parts[0] in NOT_SECRET_PARTS or parts[-1] in NOT_SECRET_PARTS):
         return True
     if tail[:1].islower() and tail[:1] != "s" and tail.isalpha() and tail.lower() not in {"e", "en", "n"}:
         return True
     before = [part.lower() for part in _PARTS.findall(head)]
-    return bool(before) and before[-1] in NOT_SECRET_PARTS and before[-1] not in {"env", "test", "mail", "email", "store", "service", "git", "s3", "model", "form", "storage", "registry"}
+    return bool(before) and before[-1] in NOT_SECRET_PARTS - OWNER_PARTS
 
 
 def _assigned(text: str, name_start: int, at: int, name: str, noun: Noun) -> tuple[int, int] | None:
     """Give the span of a value assigned to a name in code, configuration, a URL query, a table or markup."""
+    opens = _TAG_OPENS.search(text[max(0, name_start - 20) : name_start])
+    tag = None if opens is None else _TAG.match(text, at)
+    if tag is not None:
+        return _element(text, tag.end(), "]]>" if tag.group().endswith("[") else "<", noun)
     separator = _SEPARATOR.match(text, at)
     if separator is None:
         return None
     kind = separator.lastgroup
-    if kind in {"tag", "plist"}:
-        if kind == "tag" and text[max(0, name_start - 1) : name_start] not in {"<", ":"}:
-            return None
-        close = text.find("<" if "CDATA" not in separator.group() else "]]>", separator.end(), separator.end() + 2000)
-        start, end = separator.end(), close
-        if close < 0 or not text[start:end].strip():
-            return None
-        start += len(text[start:end]) - len(text[start:end].lstrip())
-        end = start + len(text[start:end].strip())
-        return (start, end) if _fits(text[start:end], noun) else None
+    if kind == "plist":
+        return _element(text, separator.end(), "<", noun)
     match = _VALUE.match(text, separator.end())
     if match is None or match.lastgroup is None:
         return None
@@ -146,6 +169,17 @@ def _assigned(text: str, name_start: int, at: int, name: str, noun: Noun) -> tup
     end = _bare_end(text, start, end)
     tight = kind == "tight"
     return (start, end) if start < end and _fits_bare(text, (start, end), name, noun, tight=tight) else None
+
+
+def _element(text: str, start: int, close: str, noun: Noun) -> tuple[int, int] | None:
+    """Give the span of the text of a markup element, without white space around it."""
+    end = text.find(close, start, start + _ELEMENT_CHARS_MAX)
+    if end < 0:
+        return None
+    value = text[start:end]
+    start += len(value) - len(value.lstrip())
+    value = value.strip()
+    return (start, start + len(value)) if value and _fits(value, noun) else None
 
 
 def _bare_end(text: str, start: int, end: int) -> int:
@@ -160,7 +194,7 @@ def _fits(value: str, noun: Noun) -> bool:
     """Say whether a quoted value is a secret of this noun."""
     if len(value) < _SHORTEST[noun.trust] or is_placeholder(value) or value.lower() in _NOUN_WORDS:
         return False
-    if is_code(value, "") or "://" in value:
+    if is_code(value, "") or "://" in value or _FIELD_NAME.fullmatch(value):
         return False
     if " " in value.strip():
         words = set(re.findall(r"[a-z]+", value.lower()))
@@ -178,26 +212,42 @@ def _fits_bare(text: str, span: tuple[int, int], name: str, noun: Noun, *, tight
     value, after = text[slice(*span)], text[span[1] : span[1] + 2]
     if len(value) < _SHORTEST[noun.trust] or is_placeholder(value) or is_code(value, after) or "://" in value:
         return False
+    if _TYPE_NAME.fullmatch(value):
+        return False
     if noun.trust == "strong" and looks_chosen(value):
         return True
     alone = _REST_OF_LINE.match(text, span[1]) is not None
     if noun.trust == "strong":
         if re.fullmatch(r"\d{4,}", value):
             return tight or alone
-        if tight and (_ENV_NAME.fullmatch(name.strip("-.")) or "-" in name or text[span[1] : span[1] + 1] in {";", "&"}):
+        if tight and (
+            _ENV_NAME.fullmatch(name.strip("-.")) or "-" in name or text[span[1] : span[1] + 1] in {";", "&"}
+        ):
             return True
         plain = re.fullmatch(r"[^\W\d_A-Z]{5,}", value) is not None
-        return (alone and plain and not tight and text[span[0] - 2 : span[0]] == ": ") or looks_random(value, 8)
+        return (alone and plain and not tight and text[span[0] - 2 : span[0]] == ": ") or looks_random(
+            value, 8
+        )
     if noun.trust == "medium":
-        return looks_random(value, 10) or (tight and not is_wordlike(value)) or _hexlike(value)
+        return (
+            looks_random(value, 10)
+            or (tight and not is_wordlike(value))
+            or _hexlike(value)
+            or _mixed_in(value)
+        )
     return looks_random(value, 20) and not re.fullmatch(r"[0-9a-f-]{7,64}", value)
+
+
+def _mixed_in(value: str) -> bool:
+    """Say whether a longer value has digits and letters mixed as no name has."""
+    return len(value) > 9 and looks_chosen(value) and not is_wordlike(value)  # noqa: PLR2004 - a name may be shorter
 
 
 def _hexlike(value: str) -> bool:
     return re.fullmatch(r"(?=[a-f0-9-]*\d)[0-9a-f-]{16,128}|[A-Z2-7]{16,64}", value) is not None
 
 
-def _after_space(text: str, start: int, at: int, name: str, noun: Noun) -> tuple[int, int] | None:
+def _after_space(text: str, at: int, name: str, noun: Noun) -> tuple[int, int] | None:
     """Give the value of an option (`--password x`), or a plainly random one that stands right after its name."""
     match = _BARE_AFTER.match(text, at)
     if match is None:
@@ -207,9 +257,12 @@ def _after_space(text: str, start: int, at: int, name: str, noun: Noun) -> tuple
     value = text[first:last]
     if len(value) < 4 or is_placeholder(value) or is_code(value, text[last : last + 1]) or "://" in value:  # noqa: PLR2004
         return None
-    if name.startswith("--") or name.startswith("-p"):
-        return (first, last) if noun.trust == "strong" and not value.startswith("-") or looks_random(value, 8) else None
+    if name.startswith(("--", "-p")):
+        named = noun.trust == "strong" and not value.startswith("-")
+        return (first, last) if named or looks_random(value, 8) else None
     if noun.trust == "strong" and looks_chosen(value) and len(value) > 7 and not is_wordlike(value):  # noqa: PLR2004
+        return first, last
+    if noun.trust == "medium" and _ENV_NAME.fullmatch(name) and "_" in name and _mixed_in(value):
         return first, last
     if noun.trust == "medium" and (looks_random(value, 16) or (len(value) > 15 and _hexlike(value))):  # noqa: PLR2004
         return first, last
@@ -220,10 +273,11 @@ def _after_space(text: str, start: int, at: int, name: str, noun: Noun) -> tuple
 
 def _told(text: str, start: int, at: int, noun: Noun) -> tuple[int, int] | None:
     """Give the value that a sentence says is the secret: "my password for the box is ..."."""
-    if noun.trust == "weak":
-        return None
     end = _SENTENCE_END.search(text, at, at + _TOLD_REACH)
-    for copula in _COPULA.finditer(text, at, min(len(text), at + _TOLD_REACH if end is None else end.start())):
+    if noun.whole and noun.trust == "strong" and not _TOLD_DIRECTLY.match(text, at):
+        return None
+    stop = min(len(text), at + _TOLD_REACH if end is None else end.start())
+    for copula in islice(_COPULA.finditer(text, at, stop), _COPULAS_MAX):
         if MARK in text[at : copula.start()] or _GAP_STOP.search(text, at, copula.start()):
             return None
         match = _TOLD.match(text, copula.end())
@@ -231,7 +285,9 @@ def _told(text: str, start: int, at: int, noun: Noun) -> tuple[int, int] | None:
             continue
         first, last = match.span(match.lastgroup)
         last = first + len(text[first:last].rstrip(_TRAILING)) if match.lastgroup == "bare" else last
-        if _is_told(text, (start, copula.start() - at), (first, last), noun, quoted=match.lastgroup != "bare"):
+        if _is_told(
+            text, (start, copula.start() - at), (first, last), noun, quoted=match.lastgroup != "bare"
+        ):
             return first, last
     return None
 
@@ -239,8 +295,15 @@ def _told(text: str, start: int, at: int, noun: Noun) -> tuple[int, int] | None:
 def _is_told(text: str, near: tuple[int, int], span: tuple[int, int], noun: Noun, *, quoted: bool) -> bool:
     """Say whether the word after "is" is the secret itself and not something said about it."""
     value, (start, gap) = text[slice(*span)], near
-    if len(value) < 4 or is_placeholder(value) or value.lower() in PREDICATES or is_code(value, text[span[1] : span[1] + 1]):  # noqa: PLR2004
+    if (
+        len(value) < _TOLD_CHARS_MIN
+        or is_placeholder(value)
+        or value.lower() in PREDICATES
+        or is_code(value, text[span[1] : span[1] + 1])
+    ):
         return False
+    if noun.trust == "weak":
+        return looks_random(value, 20) and not re.fullmatch(r"[0-9a-f-]{7,64}", value)
     if noun.trust == "medium":
         return looks_random(value, 10) or _hexlike(value)
     if noun.kind == "password" and re.fullmatch(r"\d{4,12}", value):
@@ -249,7 +312,9 @@ def _is_told(text: str, near: tuple[int, int], span: tuple[int, int], noun: Noun
         return True
     if noun.kind != "password":
         return False
-    plain = re.fullmatch(r"[^\W\d_]{5,}", value) is not None and not re.search(r"(?:ed|ing|able|ible|al|ive)$", value)
+    plain = re.fullmatch(r"[^\W\d_]{5,}", value) is not None and not re.search(
+        r"(?:ed|ing|able|ible|al|ive)$", value
+    )
     if quoted:
         return gap < 24 and " " not in value  # noqa: PLR2004
     mine = _MINE.search(text, max(0, start - 40), start) is not None

@@ -151,7 +151,11 @@ MODEL_VENDORS = (
 )
 
 CHAT = (
-    _rule("slack-token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xoxe.", "[A-Za-z0-9%._-]{10,400}"),
+    _rule(
+        "slack-token",
+        "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xoxe.",
+        "[A-Za-z0-9%._-]{10,400}",
+    ),
     _rule("slack-token", "xapp- xwfp-", "[A-Za-z0-9-]{20,250}"),
     _rule("slack-webhook", "hooks.slack.com/", "(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,200}"),
     _rule(
@@ -159,7 +163,12 @@ CHAT = (
         "discord.com/api/ discordapp.com/api/",
         r"(?:v\d{1,2}/)?webhooks/\d{16,20}/[A-Za-z0-9_-]{30,100}",
     ),
-    _rule("teams-webhook", ".webhook.office.com/ outlook.office.com/webhook", "[A-Za-z0-9/@_-]{30,300}", bounded=False),
+    _rule(
+        "teams-webhook",
+        ".webhook.office.com/ outlook.office.com/webhook",
+        "[A-Za-z0-9/@_-]{30,300}",
+        bounded=False,
+    ),
     _rule("matrix-token", "syt_ mct_ mat_", r"[A-Za-z0-9_-]{20,120}", random=True),
     _rule("facebook-token", "EAA", "[A-Za-z0-9]{50,400}", random=True),
     _rule("instagram-token", "IGQ IGAA", "[A-Za-z0-9_-]{50,300}"),
@@ -256,15 +265,30 @@ TOOLS = (
 FORMATS = (
     _rule("jwt", "eyJ", r"[A-Za-z0-9_-]{8,2000}(?:\.[A-Za-z0-9_-]{0,4000}){2,4}"),
     _rule("jwt", "eyJhbGci eyJ0eXAi eyJraWQi eyJlbmMi", r"[A-Za-z0-9_-]{10,2000}\.[A-Za-z0-9_-]{10,4000}"),
-    _rule("paseto", "v1.local. v2.local. v3.local. v4.local. v1.public. v2.public. v4.public.", _DOT + "{30,2000}"),
+    _rule(
+        "paseto",
+        "v1.local. v2.local. v3.local. v4.local. v1.public. v2.public. v4.public.",
+        _DOT + "{30,2000}",
+    ),
     _rule("private-key", "b3BlbnNzaC1rZXktdjE", "[A-Za-z0-9+/=]{40,8000}", bounded=False),
     _rule("private-key", "MIIEvQIBADANBgkqhkiG9w0BAQ MIIEvAIBADANBgkqhkiG9w0BAQ", "[A-Za-z0-9+/=]{40,8000}"),
-    _rule("private-key", "MIIEpAIBAAKCAQ MIIEowIBAAKCAQ MIIEogIBAAKCAQ MIIJKQIBAAKCAg", "[A-Za-z0-9+/=]{40,8000}"),
+    _rule(
+        "private-key",
+        "MIIEpAIBAAKCAQ MIIEowIBAAKCAQ MIIEogIBAAKCAQ MIIJKQIBAAKCAg",
+        "[A-Za-z0-9+/=]{40,8000}",
+    ),
     _rule("private-key", "MHcCAQEEI MIGHAgEAMBMGByqGSM49 MC4CAQAwBQYDK2Vw", "[A-Za-z0-9+/=]{30,600}"),
-    _rule("otp-secret", "otpauth:// otpauth-migration://", r"[^\s\"'<>`]{8,2000}"),
-    _rule("password-hash", "$1$ $5$ $6$ $7$ $y$ $apr1$ $sha1$", r"[./A-Za-z0-9$=,+_-]{20,250}", bounded=False),
+    _rule("otp-secret", "otpauth:// otpauth-migration://", r"(?:totp|hotp|offline)[/?][^\s\"'<>`]{8,2000}"),
+    _rule(
+        "password-hash", "$1$ $5$ $6$ $7$ $y$ $apr1$ $sha1$", r"[./A-Za-z0-9$=,+_-]{20,250}", bounded=False
+    ),
     _rule("password-hash", "$2a$ $2b$ $2y$ $2x$", r"\d\d\$[./A-Za-z0-9]{50,60}", bounded=False),
-    _rule("password-hash", "$argon2 $pbkdf2 $scrypt pbkdf2_sha $bcrypt", r"[./A-Za-z0-9$=,+_-]{40,300}", bounded=False),
+    _rule(
+        "password-hash",
+        "$argon2 $pbkdf2 $scrypt pbkdf2_sha $bcrypt",
+        r"[./A-Za-z0-9$=,+_-]{40,300}",
+        bounded=False,
+    ),
     _rule("password-hash", "{SSHA} {SSHA512} {SMD5} {CRYPT}", r"[./A-Za-z0-9$=+]{20,200}", bounded=False),
 )
 
@@ -282,8 +306,11 @@ VALUE_RULES: tuple[ValueRule, ...] = (
 )
 
 DOTTED_RULES: tuple[tuple[str, str], ...] = (
-    ("discord-token", r"(?<![\w-])[MNO][A-Za-z0-9_-]{22,29}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,48}(?![\w-])"),
-    ("zhipu-key", r"(?<![\w-])[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![\w-])"),
+    (
+        "discord-token",
+        r"(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{22,29}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,48}(?![A-Za-z0-9_-])",
+    ),
+    ("zhipu-key", r"(?<![A-Za-z0-9_-])[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![A-Za-z0-9_-])"),
 )
 """Kind and pattern of values that have no literal of their own but dots at known places."""
 

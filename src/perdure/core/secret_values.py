@@ -12,14 +12,15 @@ MARK = "\ufffc"
 _PLACEHOLDER_WORDS = frozenset(
     """
     password passwd pass pwd passphrase secret secrets token tokens apikey api_key key mysecret mytoken
-    mypassword changeme change-me change_me change changeit replaceme replace-me replace_me example sample dummy
+    mypassword changeme change-me change_me change changeit replaceme replace-me replace_me example
+    sample dummy
     placeholder redacted removed masked hidden none null nil undefined true false yes no on off todo tbd
     fixme string str text bytes int integer number bool boolean any object optional required unknown
     empty default value name username user email login foo bar baz test testing prompt ask env
     environment keyring keychain vault auto generated random n/a na varchar char field hash hashed
     encrypted input output url uri file path header cookie session bearer basic digest oauth
     oauth2 jwt hmac md5 bcrypt argon2 argon2id scrypt pbkdf2 sha256 sha512 base64 hex uuid
-    secretstr securestring passwordfield credential credentials record readonly static final const
+    secretstr secretbytes securestring passwordfield credential credentials record readonly static final const
     let var self this super async await function return if else for while not and or is in of to
     """.split()
 )
@@ -30,7 +31,7 @@ _PLACEHOLDER = re.compile(
 )
 _REFERENCE = re.compile(
     r"<[^<>\s][^<>]*>?"
-    r"|\$\{?\{?[A-Za-z_(][^\n]*|\$\d|\{\{.*|\{%.*|%\(?[A-Za-z_]+\)?s?%?|\{[A-Za-z_.]*\}|#\{.*|@[A-Za-z_]+\w*@"
+    r"|\$\{?\{?[A-Za-z_(][^\n]*|\$\d|\{\{.*|\{%.*|%\(?[A-Za-z_]+\)?s?%?|\{[^{}]*\}|#\{.*|@[A-Za-z_]+\w*@"
     r"|!(?:Ref|Sub|GetAtt|vault|secret|ENV)\b.*"
     r"|(?:process\.env|os\.environ|os\.getenv|getenv|import\.meta|env\.|ENV\[|System\.getenv|Deno\.env|secrets\.|vars\."
     r"|inputs\.|github\.|steps\.|vault:|op://|ssm:|arn:aws|aws-?sm:|keyring:|file:|env:|projects/|data\.|var\."
@@ -38,8 +39,12 @@ _REFERENCE = re.compile(
 )
 _MASKED = re.compile(r"[*•●.…xX#?_\-]+|.*(?:\*{3}|•{3}|…|\.{3}|[xX]{6}|X{4}|(?:xxxx)).*", re.DOTALL)
 _EXAMPLE = re.compile(r"example|placeholder|redacted|changeme|your[-_]|[-_]here\b|dummy", re.IGNORECASE)
-_PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@~-]+(?:[/\\][\w.@~*-]*)*|(?:[a-z_.-]{2,}/)+[\w-]+\.[a-z]{1,5}")
+_PATH = re.compile(
+    r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@~-]+(?:[/\\][\w.@~*-]*)*|(?:[a-z_.-]{2,}/)+[\w-]+\.[a-z]{1,5}"
+)
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
+_INDEXED = re.compile(r"[A-Za-z_][\w.]*\[")
+_AMOUNT = re.compile(r"[$€£]?\d{1,3}(?:[.,]\d+)+[%/\w]*|[$€£]\d+[%/\w]*|0x[0-9a-fA-F]{1,8}")
 _PIECE = re.compile(r"[\s_\-./:,@+=&?#|]+")
 _CAMEL = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _WORDISH = re.compile(r"(?:v?\d{1,8}|[A-Z]?[a-z]+\d{0,3}|[A-Z]+\d{0,3}|[a-z]{1,3}|\d{1,3}[a-z]{1,2})")
@@ -91,6 +96,8 @@ def is_wordlike(value: str) -> bool:
             words = _CAMEL.findall(piece)
             if not words or "".join(words) != piece:
                 return False
+            if re.match(r"\d{3}", piece):
+                return False
             letters = [word for word in words if word.isalpha()]
             if len(piece) < 4 * len(words) - 2 or not all(_pronounceable(word) for word in letters):
                 return False
@@ -110,7 +117,7 @@ def is_code(value: str, after: str) -> bool:
 
     `after` is the text that follows it.
     """
-    if "(" in value[1:] or value.endswith("[") or after[:1] in {"(", "["}:
+    if "(" in value[1:] or _INDEXED.match(value) or _AMOUNT.fullmatch(value) or after[:1] in {"(", "["}:
         return True
     if _PATH.fullmatch(value) and is_wordlike(value.strip("/\\~.")):
         return True
@@ -121,7 +128,9 @@ def looks_random(value: str, length: int = 16) -> bool:
     """Entropy as a second opinion: long enough, mixed, spread out, and not made of words."""
     if len(value) < length or is_wordlike(value) or _TECH.fullmatch(value):
         return False
-    mixed = any(c.isdigit() for c in value) + any(c.islower() for c in value) + any(c.isupper() for c in value)
+    mixed = (
+        any(c.isdigit() for c in value) + any(c.islower() for c in value) + any(c.isupper() for c in value)
+    )
     return mixed > 1 and entropy(value) > min(3.0, 0.6 * math.log2(len(value)))
 
 
@@ -132,9 +141,13 @@ def looks_chosen(value: str) -> bool:
     letters = any(c.isalpha() for c in value)
     digits = any(c.isdigit() for c in value)
     if letters and digits:
-        return not re.fullmatch(r"[a-zA-Z]+[-_]?\d{1,2}(?:-[a-z]+)+|\d+-[a-z]+(?:-[a-z]+)*|[A-Z]{2,}-\d+", value)
+        return not re.fullmatch(
+            r"[a-zA-Z]+[-_]?\d{1,2}(?:-[a-z]+)+|\d+-[a-z]+(?:-[a-z]+)*|[A-Z]{2,}-\d+", value
+        )
     if re.search(r"[A-Za-z0-9][!@#$%^&*+=~?_|\\]+[A-Za-z0-9]", value) or re.search(r"[!@#$%^&*+=~]$", value):
-        return not _DOTTED.fullmatch(value) and not re.fullmatch(r"[a-z]+(?:_[a-z]+)+|[A-Z]+(?:_[A-Z]+)+", value)
+        return not _DOTTED.fullmatch(value) and not re.fullmatch(
+            r"[a-z]+(?:_[a-z]+)+|[A-Z]+(?:_[A-Z]+)+", value
+        )
     if re.search(r"[a-zà-ÿа-я][A-ZÀ-ÞА-Я]", value):
         return True
     parts = value.split("-")
@@ -142,5 +155,5 @@ def looks_chosen(value: str) -> bool:
 
 
 _SMALL_WORDS = frozenset(
-    "a an the of to in by and or be up out on for with time only based date day end off over per no not de la le".split()
+    "a an the of to in by and or be up out on for with time only based date day end off per no not".split()
 )

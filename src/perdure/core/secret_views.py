@@ -23,11 +23,18 @@ _ESCAPE = re.compile(
     r"|&(?:#[0-9]{1,6}|#[xX][0-9A-Fa-f]{1,5}|amp|lt|gt|quot|apos|nbsp);"
 )
 _JOIN = re.compile(
-    r"(?<=[\w\-+/=.~%])(?:"
-    r"[ \t]*\\?\r?\n[ \t]*(?:(?:>|\||\#|\*|//)[ \t]*){0,3}"
-    r"|[\"'][ \t]*[+.]?[ \t]*\\?\r?\n?[ \t]*[+.]?[ \t]*[\"']"
-    r")(?=[\w\-+/=.~%])"
+    r"\n[ \t]*(?:(?:>|\||\#|\*|//)[ \t]*){0,3}(?=[\w\-+/=.~%])"
+    r"|\"[ \t]*[+.]?[ \t]*\\?\r?\n?[ \t]*[+.]?[ \t]*\"(?=[\w\-+/=.~%])"
+    r"|'[ \t]*[+.]?[ \t]*\\?\r?\n?[ \t]*[+.]?[ \t]*'(?=[\w\-+/=.~%])"
 )
+_TOKEN_REACH = 80
+_JOINABLE = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%"
+_MIXED = re.compile(r"\d|[a-z][A-Z]")
+_TOKEN_AFTER = re.compile(r"[\w\-+/=.~%]+")
+_JOINED_TOKEN_MIN = 14  # a shorter token cannot be a secret by its shape
+_REGION_REACH = 400
+_REGION_TAIL_MAX = 8000
+_SPACE = re.compile(r"\s")
 _SIMPLE = {"n": "\n", "r": "\r", "t": "\t", "b": " ", "f": " "}
 _CODE_POINT_MAX = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
@@ -36,12 +43,13 @@ _SURROGATES = range(0xD800, 0xE000)
 class View:
     """A text and the way back to its parent. Without a parent it is the original."""
 
-    __slots__ = ("_pieces", "_starts", "cuts", "parent", "text")
+    __slots__ = ("_pieces", "_starts", "changed", "cuts", "parent", "text")
 
     def __init__(self, text: str, parent: View | None = None) -> None:
         self.text = text
         self.parent = parent
         self.cuts: list[int] = []  # places in `text` where something was taken out, ascending
+        self.changed: list[int] = []  # places in `text` where it differs from the parent, ascending
         self._starts: list[int] = []
         self._pieces: list[tuple[int, int, bool]] = []  # start and end in the parent; copied as it stands?
 
@@ -74,28 +82,35 @@ class View:
         return self.cuts[bisect_right(self.cuts, start) : bisect_left(self.cuts, end)]
 
 
-def _rewrite(parent: View, pattern: re.Pattern[str], replace: Callable[[str], str | None]) -> View | None:
-    """Replace matches (None leaves one as it is); None when nothing changed."""
+Change = tuple[int, str] | None
+"""Where a replacement begins (at its match or before) and its text; None leaves the match as it is."""
+
+
+def _rewrite(
+    parent: View, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], Change]
+) -> View | None:
+    """Replace matches of a pattern; None when nothing changed."""
     view = View("", parent)
     parts: list[str] = []
     done = length = 0
     text = parent.text
     for match in pattern.finditer(text):
-        new = replace(match.group())
-        if new is None:
+        change = replace(match)
+        if change is None:
             continue
-        start, end = match.span()
+        start, new = max(change[0], done), change[1]
         if start > done:
             view.add(length, (done, start), copied=True)
             parts.append(text[done:start])
             length += start - done
+        view.changed.append(length)
         if new:
-            view.add(length, (start, end), copied=False)
+            view.add(length, (start, match.end()), copied=False)
             parts.append(new)
             length += len(new)
         else:
             view.cuts.append(length)
-        done = end
+        done = match.end()
     if done == 0:
         return None
     if done < len(text):
@@ -103,6 +118,34 @@ def _rewrite(parent: View, pattern: re.Pattern[str], replace: Callable[[str], st
         parts.append(text[done:])
     view.text = "".join(parts)
     return view
+
+
+def _regions(view: View) -> list[View]:
+    """Give the parts of a copy around its changes; the rest reads as its parent does."""
+    text, spans = view.text, list[tuple[int, int]]()
+    for place in view.changed:
+        if spans and place + _REGION_REACH <= spans[-1][1]:
+            continue
+        start = max(0, place - _REGION_REACH)
+        if spans and start <= spans[-1][1]:
+            start = spans.pop()[0]
+        stop = min(len(text), place + _REGION_REACH)
+        space = _SPACE.search(text, stop, stop + _REGION_TAIL_MAX)
+        spans.append((start, space.start() if space else min(len(text), stop + _REGION_TAIL_MAX)))
+    found = []
+    for start, end in spans:
+        if start < end:
+            region = View(text[start:end], view)
+            region.add(0, (start, end), copied=True)
+            region.cuts = [cut - start for cut in view.cuts_within(start, end)]
+            found.append(region)
+    return found
+
+
+_HIDDEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 
 
 def is_hidden(char: str) -> bool:
@@ -116,23 +159,31 @@ _BLANKS = frozenset(
 )
 
 
-def _fold(cluster: str) -> str | None:
+def _fold(cluster: str) -> str:
     """Fold one character, or one letter with its combining marks, to its compatibility form."""
-    new = "" if is_hidden(cluster) else unicodedata.normalize("NFKC", cluster)
-    return None if new == cluster else new
+    return "" if len(cluster) == 1 and is_hidden(cluster) else unicodedata.normalize("NFKC", cluster)
 
 
-def _fold_cluster(cache: dict[str, str | None]) -> Callable[[str], str | None]:
-    def fold(cluster: str) -> str | None:
-        if cluster not in cache:
-            cache[cluster] = _fold(cluster) if len(cluster) == 1 else unicodedata.normalize("NFKC", cluster)
-        return cache[cluster]
+def _folder() -> Callable[[re.Match[str]], Change]:
+    """Fold with a memory of its own, since texts repeat their characters."""
+    known: dict[str, str] = {}
+
+    def fold(match: re.Match[str]) -> Change:
+        cluster = match.group()
+        new = known.get(cluster)
+        if new is None:
+            new = known[cluster] = _fold(cluster)
+        return None if new == cluster else (match.start(), new)
 
     return fold
 
 
-def _unescape(escape: str) -> str:
+def _unescape(match: re.Match[str]) -> Change:
     """Give the character that one escape stands for; bytes of URL escapes are taken as Latin-1."""
+    return match.start(), _meaning(match.group())
+
+
+def _meaning(escape: str) -> str:
     if escape[0] == "&":
         return html_unescape(escape)
     if escape[0] == "%":
@@ -144,11 +195,29 @@ def _unescape(escape: str) -> str:
     return _SIMPLE.get(kind, kind)
 
 
+def _join(match: re.Match[str]) -> Change:
+    """Join two pieces when they may be one token: together long, and mixed as no plain word is."""
+    text, start = match.string, match.start()
+    near = text[max(0, start - _TOKEN_REACH) : start]
+    if match.group()[0] == "\n":
+        near = near.rstrip(" \t\\\r")
+    before = near[len(near.rstrip(_JOINABLE)) :]
+    after = _TOKEN_AFTER.match(text, match.end(), match.end() + _TOKEN_REACH)
+    if not before or after is None:
+        return None
+    token = before + after.group()
+    if len(token) < _JOINED_TOKEN_MIN or not _MIXED.search(token):
+        return None
+    return start - (min(start, _TOKEN_REACH) - len(near)), ""
+
+
 def folded(view: View) -> View | None:
     """Copy with compatibility forms folded (NFKC) and hidden characters taken out; None if there are none."""
-    if view.text.isascii():
+    if view.text.isascii() or (
+        unicodedata.is_normalized("NFKC", view.text) and not _HIDDEN.search(view.text)
+    ):
         return None
-    return _rewrite(view, _DECOMPOSED, _fold_cluster({}))
+    return _rewrite(view, _DECOMPOSED, _folder())
 
 
 def unescaped(view: View) -> View | None:
@@ -160,19 +229,25 @@ def unescaped(view: View) -> View | None:
 
 def joined(view: View) -> View | None:
     """Copy with lines (and string literals put together) joined where a token may go on; None if none."""
-    return _rewrite(view, _JOIN, lambda _: "")
+    return _rewrite(view, _JOIN, _join)
 
 
 def views(text: str) -> tuple[list[View], list[View]]:
-    """Give the copies to scan in full, the original first, and the joined ones for value rules only."""
-    whole = [View(text)]
-    after = folded(whole[0])
-    if after is not None:
-        whole.append(after)
-    for _ in range(UNESCAPE_LEVELS_MAX):
-        after = unescaped(whole[-1])
+    """Give the copies to scan in full, the original first, and the joined ones for value rules only.
+
+    Of a normalised copy only the regions around its changes are given: the rest reads as before.
+    """
+    last = View(text)
+    whole, sources = [last], [last]
+    after = folded(last)
+    for _ in range(UNESCAPE_LEVELS_MAX + 1):
+        if after is not None:
+            last = after
+            whole += _regions(last)
+        after = unescaped(last)
         if after is None:
             break
-        whole.append(after)
-    sources = [whole[0]] if len(whole) == 1 else [whole[0], whole[-1]]
-    return whole, [view for source in sources if (view := joined(source)) is not None]
+    if last is not sources[0]:
+        sources.append(last)
+    joints = [view for source in sources if (view := joined(source)) is not None]
+    return whole, [region for view in joints for region in _regions(view)]

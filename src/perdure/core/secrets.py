@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
 from perdure.core.secret_blocks import find_blocks, find_public_blocks
-from perdure.core.secret_context import FORMS, NOUNS, Form
 from perdure.core.secret_names import find_named, find_told_before
 from perdure.core.secret_rules import DOTTED_RULES, INNER_RULES, VALUE_RULES, ValueRule
+from perdure.core.secret_rules_context import NOUNS
+from perdure.core.secret_rules_forms import FORMS, Form
 from perdure.core.secret_values import MARK, is_placeholder, is_sample, looks_chosen, looks_random
 from perdure.core.secret_views import View, views
 
@@ -46,6 +47,7 @@ _WORD_CHARS_MIN = 14  # shorter words cannot hold a value of any shape rule
 _BASE64_CHARS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _BASE64_REACH = 24
 _MARKS = re.compile(r"\[secret removed: ([a-z0-9-]{1,40})\]")
+_MIXED = re.compile(r"\d|[a-z][A-Z]")
 _TAILS = {id(rule): re.compile(rule.tail) for rule in VALUE_RULES}
 _INNER = {id(rule): re.compile(rule.pattern) for rule in INNER_RULES}
 _DOTTED = [(kind, re.compile(pattern)) for kind, pattern in DOTTED_RULES]
@@ -109,7 +111,7 @@ def _prefixed(view: View, rule: ValueRule, prefix: str) -> Iterator[Span]:
         yield at, done, rule.kind
 
 
-_CHECKS = {
+_CHECKS: dict[str, Callable[[str], bool]] = {
     "none": lambda value: MARK not in value,
     "any": lambda value: not is_placeholder(value),
     "chosen": lambda value: looks_chosen(value) or looks_random(value),
@@ -126,7 +128,9 @@ def _form_spans(text: str, lower: str) -> Iterator[Span]:
 
 def _formed(form: Form, anchor: str, text: str, lower: str) -> Iterator[Span]:
     if not form.pattern:
-        yield from ((start, end, form.kind) for start, end in find_told_before(text, positions(lower, anchor)))
+        yield from (
+            (start, end, form.kind) for start, end in find_told_before(text, positions(lower, anchor))
+        )
         return
     pattern, check, done = _FORM[id(form)], _CHECKS[form.check], 0
     for at in positions(lower, anchor):
@@ -147,7 +151,8 @@ def lowered(text: str) -> str:
 
 
 def _long_words(text: str) -> str:
-    return "\n".join(word for word in text.split() if len(word) >= _WORD_CHARS_MIN)
+    """Join the words that could be a value of some shape: long, with a digit or mixed inside."""
+    return "\n".join(word for word in text.split() if len(word) >= _WORD_CHARS_MIN and _MIXED.search(word))
 
 
 def _full_scan(view: View) -> Iterator[Span]:
@@ -173,17 +178,21 @@ def _joined_scan(view: View) -> Iterator[Span]:
         place = bisect_right(public, (start, len(view.text))) - 1
         if place >= 0 and end <= public[place][1]:
             continue
-        cuts = view.cuts_within(start, end)
-        while cuts:
-            piece = view.text[cuts[-1] : end]
-            rest = _REST_OF_TOKEN.match(view.text, end)
-            word = piece + (rest.group() if rest else "")
-            if _WORDS_ONLY.fullmatch(word) and _stands_alone(view.text[start : cuts[-1]]):
-                end = cuts.pop()
-                continue
+        last = _last_piece(view, start, end)
+        if view.cuts_within(start, last):
+            yield start, last, kind
+
+
+def _last_piece(view: View, start: int, end: int) -> int:
+    """Give where a value over joints ends: before a last piece that is a word while the rest stands alone."""
+    cuts = view.cuts_within(start, end)
+    while cuts:
+        rest = _REST_OF_TOKEN.match(view.text, end)
+        word = view.text[cuts[-1] : end] + (rest.group() if rest else "")
+        if not (_WORDS_ONLY.fullmatch(word) and _stands_alone(view.text[start : cuts[-1]])):
             break
-        if cuts:
-            yield start, end, kind
+        end = cuts.pop()
+    return end
 
 
 def _stands_alone(value: str) -> bool:
@@ -224,6 +233,15 @@ def _without_marks(start: int, end: int, marks: list[tuple[int, int]]) -> Iterat
         yield start, end
 
 
+def _in_original(
+    view: View, spans: Iterable[Span], marks: list[tuple[int, int]]
+) -> Iterator[tuple[int, int, int, str]]:
+    """Map spans of a view to the original, each with the rank of the rule that found it."""
+    for rank, (start, end, kind) in enumerate(spans):
+        for first, last in _without_marks(*view.origin(start, end), marks):
+            yield first, last, rank, kind
+
+
 def find_secrets(text: str) -> tuple[Finding, ...]:
     """Give every secret in `text`, ordered, without overlap, as spans of `text` itself.
 
@@ -233,11 +251,10 @@ def find_secrets(text: str) -> tuple[Finding, ...]:
     marks = [m.span() for m in _MARKS.finditer(text) if m.group(1) in KINDS] if masked != text else []
     whole, joints = views(masked)
     found: list[tuple[int, int, int, str]] = []
-    scans = [(view, _full_scan(view)) for view in whole] + [(view, _joined_scan(view)) for view in joints]
-    for view, spans in scans:
-        for rank, (start, end, kind) in enumerate(spans):
-            for first, last in _without_marks(*view.origin(start, end), marks):
-                found.append((first, last, rank, kind))
+    for view in whole:
+        found += _in_original(view, _full_scan(view), marks)
+    for view in joints:
+        found += _in_original(view, _joined_scan(view), marks)
     return _merge(found)
 
 

@@ -25,8 +25,10 @@ _SUSPECT = re.compile(
     "\U000110bd\U000110cd\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
 )
 _VISIBLE_FORMATS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u08e2\U000110bd\U000110cd")
-_FLAG = re.compile("\U0001f3f4(?:\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
-                   "|\U000e0077\U000e006c\U000e0073))\U000e007f")
+_FLAG = re.compile(
+    "\U0001f3f4(?:\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
+    "|\U000e0077\U000e006c\U000e0073))\U000e007f"
+)
 _JOINING = re.compile(
     "[\u0620-\u065f\u066e-\u06d3\u06fa-\u06ff\u0710-\u07ff\u0840-\u085f\u0860-\u08ff\u0900-\u0dff\u0e80-\u0fff\u1000-\u109f"
     "\u1780-\u17d3\u1820-\u18aa\u1b00-\u1b4b\ua840-\ua8ff\ufb50-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc]"
@@ -41,7 +43,9 @@ _MARKED_LATIN = re.compile(r"([a-z])[\u0300-\u036f]+")
 _SPACES = re.compile(r"\s+")
 _INSTRUCTION = [re.compile(pattern) for pattern in INSTRUCTIONS]
 _FRAME = re.compile("|".join(f"(?:{pattern})" for pattern in FRAMES), re.IGNORECASE)
-_REPHRASE = "State it as a fact about the project, or as a preference, not as an order about how the model itself works."
+_REPHRASE = (
+    "State it as a fact about the project, or as a preference; not as an order about how the model works."
+)
 
 
 def normalize_key(key: str) -> str:
@@ -69,7 +73,9 @@ def check_entry_text(text: str) -> str:
     clean = _readable(text, "The text")
     if len(clean) > ENTRY_CHARS_MAX:
         message = f"The text has {len(clean)} characters; an entry holds at most {ENTRY_CHARS_MAX}."
-        raise TextRefused("too-long", message, advice="Shorten it, or split it into entries of one fact each.")
+        raise TextRefused(
+            "too-long", message, advice="Shorten it, or split it into entries of one fact each."
+        )
     _check_meaning(clean, "The text")
     return clean
 
@@ -82,7 +88,9 @@ def check_key(key: str, *, reserved: bool = False) -> str:
     """
     clean = _readable(key, "The key")
     if "\n" in clean or "\t" in clean:
-        raise TextRefused("line", "The key has line breaks or tabs; a key is one line.", advice="Use plain spaces.")
+        raise TextRefused(
+            "line", "The key has line breaks or tabs; a key is one line.", advice="Use plain spaces."
+        )
     if not normalize_key(clean):
         raise TextRefused("empty", "The key is empty.", advice="Give it a name, or leave it out.")
     if len(clean) > KEY_CHARS_MAX or len(normalize_key(clean)) > KEY_CHARS_MAX:
@@ -101,7 +109,9 @@ def _readable(text: str, what: str) -> str:
     found = _BROKEN.search(text) or _CONTROLS.search(text)
     if found is not None:
         message = f"{what} holds U+{ord(found.group()):04X} at position {found.start()}, which is not text."
-        raise TextRefused("encoding", message, advice="Remove it; only line breaks and tabs are allowed as controls.")
+        raise TextRefused(
+            "encoding", message, advice="Remove it; only line breaks and tabs are allowed as controls."
+        )
     text = unicodedata.normalize("NFC", text).strip()
     if not text:
         raise TextRefused("empty", f"{what} is empty.", advice="Say what to remember.")
@@ -117,7 +127,9 @@ def _check_meaning(text: str, what: str) -> None:
     findings = find_secrets(text)
     if findings:
         message = f"{what} holds a secret ({findings[0].kind}), and memory is shown to models."
-        raise TextRefused("secret", message, advice="Say where the secret is kept instead, for example in the keyring.")
+        raise TextRefused(
+            "secret", message, advice="Say where the secret is kept instead, for example in the keyring."
+        )
     if any(_FRAME.search(view.text) for view in _plain_views(text)):
         message = f"{what} holds a tag that frames a prompt."
         raise TextRefused("fence", message, advice="Describe the tag in words.")
@@ -185,27 +197,36 @@ def clean_evidence_text(text: str) -> str:
     """
     text = _LINE_ENDS.sub("\n", text).replace("\x00", "")
     text = unicodedata.normalize("NFC", _CONTROLS.sub("\ufffd", _BROKEN.sub("\ufffd", text)))
-    done = ""
-    while done != text:  # taking one out can leave its neighbour without what it joined
-        done = text
-        text = unicodedata.normalize("NFC", _SUSPECT.sub(lambda match: _kept(done, match), done))
+    while (cleaner := unicodedata.normalize("NFC", _without_hidden(text))) != text:
+        text = cleaner  # taking one out can leave its neighbour without what it joined
     return text
 
 
-def _kept(text: str, match: re.Match[str]) -> str:
+def _without_hidden(text: str) -> str:
+    return _SUSPECT.sub(_shown, text)
+
+
+def _shown(match: re.Match[str]) -> str:
+    """Give what an evidence text keeps of a suspect character."""
     char = match.group()
     if char in "\u2028\u2029":
         return "\n"
-    shown = not is_hidden(char) and char != "\u2800"
-    return char if shown or _belongs(text, match.start()) else ""
+    shows = not is_hidden(char) and char != "\u2800"
+    return char if shows or _belongs(match.string, match.start()) else ""
 
 
 def neutralize_fence(text: str) -> str:
-    """Give a text in which every tag that frames a prompt, ours or a host's, shows as `BLOCKED`. Idempotent."""
+    """Give a text in which every tag that frames a prompt, ours or a host's, is `BLOCKED`. Idempotent."""
     done = ""
     while done != text:
         done = text
-        spans = sorted({view.origin(*match.span()) for view in _plain_views(text) for match in _FRAME.finditer(view.text)})
+        spans = sorted(
+            {
+                view.origin(*match.span())
+                for view in _plain_views(text)
+                for match in _FRAME.finditer(view.text)
+            }
+        )
         parts, last = [], 0
         for start, end in spans:
             if start >= last:

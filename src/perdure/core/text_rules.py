@@ -1,3 +1,4 @@
+# ruff: noqa: E501, ISC004 - data: a pattern is one piece
 """What makes a text an instruction to the model, or a frame of its prompt: data of the text checks (M-10).
 
 Patterns of instructions are matched against a copy that is compatibility-folded, lower-cased, free of hidden
@@ -125,7 +126,14 @@ EAST_ASIAN = (
     r"(?:あなた|君)は(?:今から|これから|今後|もう|今)|システムプロンプトを(?:表示|教え|見せ|出力|開示|公開)|ユーザーには?(?:言わ|伝え|知らせ|教え)(?:ないで|るな|ず|ては)",
 )
 
-INSTRUCTIONS: tuple[str, ...] = (*ENGLISH, *GERMAN, *FRENCH, *SPANISH_PORTUGUESE_ITALIAN, *RUSSIAN, *EAST_ASIAN)
+INSTRUCTIONS: tuple[str, ...] = (
+    *ENGLISH,
+    *GERMAN,
+    *FRENCH,
+    *SPANISH_PORTUGUESE_ITALIAN,
+    *RUSSIAN,
+    *EAST_ASIAN,
+)
 
 FRAMES: tuple[str, ...] = (
     r"<\s*[/\\]?\s*perdure[\s_-]*memor\w*[^<>]{0,80}>?",

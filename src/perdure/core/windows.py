@@ -30,6 +30,8 @@ WINDOW_BYTES_MAX = 100 * 1024
 """Canonical JSON of one window; a job (128 KiB) has room for the rest."""
 
 _WORD_CHARS_MAX = 200
+_GRAPHEME_CHARS_MAX = 64  # what goes on for longer is no character that anyone reads
+_VIRAMA_CLASS = 9
 _LAST_ID = "e99999"  # no window has more lines than this id counts, so it stands for any id when measuring
 
 
@@ -160,17 +162,20 @@ def _place(text: str, at: int) -> int:
     for place in range(at, max(at - _WORD_CHARS_MAX, 0), -1):
         if text[place].isspace():
             return place
-    while at > 0 and _joins(text, at):
-        at -= 1
+    for place in range(at, max(at - _GRAPHEME_CHARS_MAX, 0), -1):
+        if not _joins(text, place):
+            return place
     return at
 
 
 def _joins(text: str, at: int) -> bool:
-    """Whether the character at `at` belongs to the one before it: marks, joiners, flags, skin tones."""
+    """Whether the character at `at` belongs to the one before it: mark, joiner, conjunct, flag, skin tone."""
     here = text[at]
     if unicodedata.category(here) in ("Mn", "Mc", "Me", "Cf") or "\U0001f3fb" <= here <= "\U0001f3ff":
         return True
     before = text[at - 1]
+    if unicodedata.combining(before) == _VIRAMA_CLASS:
+        return True
     both_flags = all("\U0001f1e6" <= one <= "\U0001f1ff" for one in (before, here))
     return before == "\u200d" or both_flags
 

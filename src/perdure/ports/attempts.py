@@ -22,7 +22,7 @@ class Attempts(Protocol):
     def reserve(self, draft: Reserved, limits: Limits | None) -> Reserved | OverBudget | None:
         """Publish the reservation if it fits; None when the job already has that attempt or a later one.
 
-        Orphans are settled first. `limits` None means that the provider is free of charge.
+        `limits` None means that the provider is free of charge; else orphans are settled first.
         """
         ...
 

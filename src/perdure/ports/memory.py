@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from perdure.core.admission import Completion, Intent, IntentTombstone, Receipt, Revision
+from perdure.core.admission import Completion, Intent, IntentTombstone, Receipt, Revision, RevisionTombstone
 from perdure.core.memory import Branch
 from perdure.core.transaction import TransactionFacts
 
@@ -95,8 +95,8 @@ class Memory(Protocol):
         """All branches, main first."""
         ...
 
-    def revision(self, scope: str, branch_id: str, seq: int) -> Revision | None:
-        """One revision."""
+    def revision(self, scope: str, branch_id: str, seq: int) -> Revision | RevisionTombstone | None:
+        """One revision, or its tombstone when its text was purged."""
         ...
 
     def revisions(self, scope: str, branch_id: str) -> tuple[int, ...]:

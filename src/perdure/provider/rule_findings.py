@@ -52,7 +52,7 @@ _REDACTED = re.compile(
     r"[\[<({‹«⟦]\s*(?:redacted|removed|secret|masked|hidden|filtered)\b|\*{4,}|█{2,}", re.IGNORECASE
 )
 _SYMBOLS = re.compile(
-    r"=>|->|[{}]|;\s|;$|\)\.|\w\(\)?[^)]*\)\s*\{|===?|!=|&&|\|\||::|^\W*\w+\s*[+*/]?=\s|<\w+[^>]*>"
+    r"=>|->|[{}]|;\s(?![a-z]+ [a-z])|;$|\)\.|\w\(\)?[^)]*\)\s*\{|===?|!=|&&|\|\||::|^\W*\w+\s*[+*/]?=\s|<\w+[^>]*>"
 )
 _UNUSABLE = re.compile(r"[\ud800-\udfff\ufffd]")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")

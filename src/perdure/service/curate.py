@@ -5,39 +5,28 @@ This loop is normal work and recovery alike; embedded review, `review --once` an
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from perdure.core.admission import Intent, Outcome, OutcomeTombstone, event
-from perdure.core.attempt import Attempt, Fate, Reserved, Result, ResultClass, Usage, attempt_id
+from perdure.core.admission import Outcome, OutcomeTombstone
+from perdure.core.attempt import Fate, Reserved, Result, ResultClass, Usage, attempt_id
 from perdure.core.budget import Limits, OverBudget
 from perdure.core.canonical import canonical, digest, digest_bytes
 from perdure.core.claim import Claim
-from perdure.core.decision import Decision
-from perdure.core.job import Job, lane_of
-from perdure.core.judge import judge
+from perdure.core.job import Job
 from perdure.core.memory import REVIEW_CHARS_TARGET, Branch
 from perdure.core.proposal import OPERATIONS_MAX, Malformed, parse_proposal
 from perdure.core.protocol import (
-    Admit,
-    Announce,
     Begin,
-    Cancel,
-    Close,
-    Continue,
-    Decide,
     Dispatch,
     JobFacts,
-    Lose,
     Policy,
     Rest,
     Stopped,
     Wait,
     next_step,
 )
-from perdure.core.record import record_digest
 from perdure.errors import Damaged, PerdureError, ProviderUnavailable
 from perdure.ports import provider as calls
 from perdure.ports.attempts import Attempts
@@ -47,10 +36,7 @@ from perdure.ports.memory import Memory
 from perdure.ports.provider import MemoryView, Provider, ReviewRequest
 from perdure.ports.queue import Queue
 from perdure.service.facts import read_facts
-from perdure.service.transact import locked, roll_forward
-
-Log = Callable[[str, str, str], None]
-"""(event, job or attempt id, detail): ids, outcomes and sizes only (E-06)."""
+from perdure.service.publish import Log, Publisher
 
 PROVIDER_WAIT_MS = 60_000
 FENCED = "another worker took the lane over"
@@ -91,6 +77,7 @@ class Curator:
     ) -> None:
         self._queue, self._claims, self._attempts, self._memory = queue, claims, attempts, memory
         self._clock, self._provider, self._profile, self._log = clock, provider, profile, log
+        self._publisher = Publisher(queue=queue, attempts=attempts, memory=memory, clock=clock, log=log)
 
     def advance(self, job_id: str, claim: Claim) -> Advance:
         """Take steps until the job is closed, has to wait, or is stopped by a damaged record."""
@@ -117,7 +104,8 @@ class Curator:
                 case Dispatch():
                     stay = self._dispatch(facts, verdict, claim)
                 case _:
-                    stay = self._publish(facts, verdict)
+                    self._publisher.publish(facts, verdict)
+                    stay = None
             if stay is not None:
                 return stay
 
@@ -133,67 +121,6 @@ class Curator:
         except PerdureError:
             pass
         return Advance(job_id, "stopped", why)
-
-    # -- steps that only publish
-
-    def _publish(
-        self, facts: JobFacts, verdict: Announce | Close | Continue | Admit | Decide | Cancel | Lose
-    ) -> None:
-        match verdict:
-            case Announce():
-                self._announce(verdict.outcome)
-            case Close():
-                self._queue.close(verdict.outcome)
-                self._log("closed", facts.job_id, f"{verdict.outcome.state} {verdict.outcome.reason}".strip())
-            case Continue():
-                self._queue.accept(verdict.job)
-                self._log("continued", facts.job_id, f"as generation {verdict.job.generation}")
-            case Admit():
-                self._admit(verdict.decision)
-            case Decide():
-                self._decide(facts, verdict)
-            case Cancel():
-                self._cancel(verdict.attempt_id, verdict.reason, "")
-            case Lose():
-                self._attempts.lose(verdict.attempt_id)
-                self._log("unknown", verdict.attempt_id, "")
-
-    def _announce(self, ended: Outcome) -> None:
-        lane = lane_of(ended.job_id)
-        receipt = self._memory.receipt(lane.project, ended.job_id)
-        revision = None
-        if receipt is not None and receipt.revision_seq is not None:
-            revision = self._memory.revision(lane.project, lane.branch_id, receipt.revision_seq)
-        self._queue.announce(event(ended, revision))
-
-    def _decide(self, facts: JobFacts, verdict: Decide) -> None:
-        job = facts.job
-        if job is None:
-            return
-        decision = make_decision(job, verdict, facts.attempts, now_ms=self._clock.now_ms())
-        standing = self._queue.decide(decision)
-        self._log("decided", job.job_id, f"{standing.kind} {standing.reason}".strip())
-
-    def _admit(self, decision: Decision) -> None:
-        lane = lane_of(decision.job_id)
-        with locked(self._memory, lane.project) as held:
-            if self._queue.outcome(decision.job_id) is not None:
-                return
-            begun = held.transaction(decision.job_id)
-            if begun is None:
-                branch = held.branch(lane.branch_id)
-                now_ms = self._clock.now_ms()
-                intent = judge(decision, branch, forgotten=held.buried, now_ms=now_ms)
-                held.begin(intent)
-                self._log("admitting", decision.job_id, intent.verdict)
-            elif isinstance(begun.intent, Intent) and begun.intent.decision_digest != record_digest(decision):
-                msg = f"{decision.job_id}: an intent for another decision stands there."
-                raise PerdureError(msg, advice="Run perdure verify.")
-            roll_forward(held, decision.job_id)
-
-    def _cancel(self, attempt: str, reason: str, worker: str) -> None:
-        self._attempts.decide_fate(Fate(attempt_id=attempt, fate="cancelled", worker=worker, reason=reason))
-        self._log("cancelled", attempt, reason)
 
     # -- attempts
 
@@ -243,13 +170,13 @@ class Curator:
         branch = self._branch(job)
         request = make_request(job, branch, attempt=reserved.attempt_id, correction=verdict.correction)
         if branch.digest != reserved.base_digest or digest(request) != reserved.request_digest:
-            self._cancel(reserved.attempt_id, "memory changed before the call", claim.worker)
+            self._publisher.cancel(reserved.attempt_id, "memory changed before the call", claim.worker)
             return None
         if not self._claims.holds(claim):
-            self._cancel(reserved.attempt_id, FENCED, claim.worker)
+            self._publisher.cancel(reserved.attempt_id, FENCED, claim.worker)
             return Advance(job.job_id, "waiting", FENCED, self._clock.now_ms(), blocks_lane=True)
         if self._provider.ready() is not None:
-            self._cancel(reserved.attempt_id, "configuration is missing", claim.worker)
+            self._publisher.cancel(reserved.attempt_id, "configuration is missing", claim.worker)
             return None
         mine = Fate(attempt_id=reserved.attempt_id, fate="dispatched", worker=claim.worker, reason="")
         if self._attempts.decide_fate(mine):
@@ -292,26 +219,6 @@ def make_request(job: Job, branch: Branch, *, attempt: str, correction: str | No
         room_chars=max(0, REVIEW_CHARS_TARGET - branch.chars),
         operations_max=OPERATIONS_MAX,
         correction=correction,
-    )
-
-
-def make_decision(job: Job, verdict: Decide, attempts: tuple[Attempt, ...], *, now_ms: int) -> Decision:
-    """The decision that a verdict asks for; embeds job and proposal (D-02)."""
-    winner = verdict.winner
-    result = winner.result if winner is not None else None
-    return Decision(
-        job_id=job.job_id,
-        kind=verdict.kind,
-        reason=verdict.reason,
-        job=job,
-        attempt_id=result.attempt_id if result is not None else None,
-        result_digest=record_digest(result) if result is not None else None,
-        base_digest=winner.reserved.base_digest
-        if winner is not None and winner.reserved is not None
-        else None,
-        proposal=result.proposal if result is not None else None,
-        attempts=len(attempts),
-        decided_ms=now_ms,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
 
 from perdure.core.admission import Outcome
@@ -10,13 +12,20 @@ from perdure.core.decision import Decision
 from perdure.core.job import lane_of, successor
 from perdure.core.protocol import JobFacts
 from perdure.errors import Damaged, NewerVersion
-from perdure.ports.attempts import Attempts
 from perdure.ports.claims import Claims
 from perdure.ports.memory import Memory
 from perdure.ports.queue import Queue
 
 
-def read_facts(job_id: str, *, queue: Queue, attempts: Attempts, memory: Memory, claims: Claims) -> JobFacts:
+class OfJob(Protocol):
+    """The part of `Attempts` that reading facts needs; a list of many jobs reads them all at once."""
+
+    def of_job(self, job_id: str) -> tuple[Attempt, ...]:
+        """The job's attempts, oldest first."""
+        ...
+
+
+def read_facts(job_id: str, *, queue: Queue, attempts: OfJob, memory: Memory, claims: Claims) -> JobFacts:
     """What exists of a job now. A record that cannot be read stops the job and nothing else."""
     lane = lane_of(job_id)
     try:

@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
-from perdure.core.inject import Block, Item, render
-from perdure.core.memory import MAIN, Branch, main_branch_id
+from perdure.core.inject import HEADINGS, Block, Item, render
+from perdure.core.memory import MAIN, Branch, entry_digest, main_branch_id
+from perdure.ports.clock import Clock
+from perdure.ports.exposure import Exposures
 from perdure.ports.memory import Memory
 
 USER_SCOPE = "user"
-HEADINGS = {"user": "For this user", "project": "For this project"}
 
 
 class InjectService:
     """Turn start: load, render, budget. Nothing is kept between turns (I-01)."""
 
-    def __init__(self, memory: Memory, *, chars_max: int, tokens_max: int) -> None:
-        self._memory, self._chars_max, self._tokens_max = memory, chars_max, tokens_max
+    def __init__(
+        self, memory: Memory, exposures: Exposures, clock: Clock, *, chars_max: int, tokens_max: int
+    ) -> None:
+        self._memory, self._exposures, self._clock = memory, exposures, clock
+        self._chars_max, self._tokens_max = chars_max, tokens_max
 
     def block(self, project: str, branch_id: str | None = None) -> Block:
-        """The block for a project's branch, by default the selected one."""
-        items = _items("user", self._memory.branch(USER_SCOPE, main_branch_id(USER_SCOPE)))
-        chosen = branch_id or self._selected(project)
-        items += _items("project", self._memory.branch(project, chosen))
+        """The block for a project's branch, by default the selected one. Shows, and counts nothing."""
+        return self._render(*self._branches(project, branch_id))
+
+    def turn_start(self, project: str, *, session: str, branch_id: str | None = None) -> Block:
+        """The block that a host injects into a session now, recorded as exposure (I-04)."""
+        branches = self._branches(project, branch_id)
+        block = self._render(*branches)
+        shown = set(block.included)
+        versions = {
+            entry.entry_id: entry_digest(entry)
+            for branch in branches
+            if branch is not None
+            for entry in branch.entries
+            if entry.entry_id in shown
+        }
+        if versions:
+            self._exposures.record(project, session, versions, now_ms=self._clock.now_ms())
+        return block
+
+    def _branches(self, project: str, branch_id: str | None) -> tuple[Branch | None, Branch | None]:
+        user = self._memory.branch(USER_SCOPE, main_branch_id(USER_SCOPE))
+        return user, self._memory.branch(project, branch_id or self._selected(project))
+
+    def _render(self, user: Branch | None, project: Branch | None) -> Block:
+        items = [*_items("user", user), *_items("project", project)]
         return render(items, chars_max=self._chars_max, tokens_max=self._tokens_max)
 
     def _selected(self, project: str) -> str:

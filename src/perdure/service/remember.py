@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from perdure.core.admission import Cause, Revision
+from perdure.core.admission import Cause, Revision, RevisionTombstone
 from perdure.core.duplicates import near_duplicates
+from perdure.core.exchange import shown
 from perdure.core.memory import (
     MAIN,
     Add,
@@ -86,8 +87,8 @@ class MemoryService:
         """The name of the branch in use."""
         return self._memory.selected(self._scope) or MAIN
 
-    def history(self, name: str | None = None) -> tuple[Revision, ...]:
-        """The revisions of a branch, newest first."""
+    def history(self, name: str | None = None) -> tuple[Revision | RevisionTombstone, ...]:
+        """The revisions of a branch, newest first; of a purged one only the tombstone is left."""
         row = self._row(name)
         seqs = reversed(self._memory.revisions(self._scope, row.branch_id))
         found = (self._memory.revision(self._scope, row.branch_id, seq) for seq in seqs)
@@ -180,14 +181,25 @@ class MemoryService:
         return self._change("forget", branch, edits)
 
     def edit(
-        self, edits: tuple[Edit, ...], *, planned_on: str, cause: Cause = "edit", branch: str | None = None
+        self,
+        edits: tuple[Edit, ...],
+        *,
+        planned_on: str,
+        cause: Cause = "edit",
+        branch: str | None = None,
+        relearn: bool = False,
     ) -> Written:
-        """Apply a plan that was made on the branch digest `planned_on` (M-05). Raises StaleBranch."""
+        """Apply a plan that was made on the branch digest `planned_on` (M-05).
 
-        def check(_held: HeldMemory, now: Branch) -> tuple[Edit, ...]:
+        Raises StaleBranch, and Refused when it would bring back what was forgotten, unless `relearn`.
+        """
+
+        def check(held: HeldMemory, now: Branch) -> tuple[Edit, ...]:
             if now.digest != planned_on:
                 msg = f"branch {now.name!r}: planned on {planned_on[:12]}, found {now.digest[:12]}."
                 raise StaleBranch(msg, advice="Nothing was changed. Read it again and retry.")
+            if not relearn:
+                refuse_forgotten(held, edits)
             return edits
 
         return self._change(cause, branch, check)
@@ -287,6 +299,9 @@ class MemoryService:
         if revision is None:
             msg = f"branch {row.name!r} has no revision {wanted}."
             raise NotFound(msg, advice="perdure history lists them.")
+        if isinstance(revision, RevisionTombstone):
+            msg = f"revision {wanted} was purged: its text is gone for good."
+            raise Refused(msg)
         if revision.cause == "forget":
             msg = f"revision {wanted} forgot something on purpose; that is not undone."
             raise Refused(msg, advice="To store it again, use perdure remember --relearn.")
@@ -304,6 +319,16 @@ class MemoryService:
                 return row
         msg = f"there is no branch {wanted!r}."
         raise NotFound(msg, advice="perdure branch list shows them.")
+
+
+def refuse_forgotten(held: HeldMemory, edits: tuple[Edit, ...]) -> None:
+    """Raise Refused, naming all of them, when edits bring back texts that were forgotten (M-12)."""
+    texts = [edit.text for edit in edits if isinstance(edit, Add | Replace) and edit.text is not None]
+    back = [text for text in texts if held.buried(text, None, 0)]
+    if back:
+        listed = "; ".join(repr(shown(text)) for text in back)
+        msg = f"{len(back)} texts were forgotten on purpose: {listed}."
+        raise Refused(msg, advice="Nothing was changed. To store them again, repeat with --relearn.")
 
 
 def find_one(which: str, branch: Branch) -> Entry:

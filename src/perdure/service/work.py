@@ -8,11 +8,13 @@ from collections.abc import Callable
 import msgspec
 
 from perdure.core.job import Lane, lane_of
-from perdure.errors import Damaged, LockTimeout
+from perdure.errors import Damaged, DiskFailed, LockTimeout, StorageError
 from perdure.ports.claims import Claims
 from perdure.ports.clock import Clock
 from perdure.ports.queue import Queue
-from perdure.service.curate import Advance, Curator, Log
+from perdure.service.curate import Advance, Curator
+from perdure.service.publish import Log
+from perdure.service.retention import Retention
 
 IDLE_SECONDS = 1.0
 LISTING_SHARE = 20
@@ -47,11 +49,12 @@ class Worker:
         claims: Claims,
         clock: Clock,
         curator: Curator,
+        retention: Retention | None = None,
         log: Log = lambda *_: None,
         only_project: str | None = None,
     ) -> None:
         self._queue, self._claims, self._clock, self._curator = queue, claims, clock, curator
-        self._log, self._only = log, only_project
+        self._log, self._only, self._retention = log, only_project, retention
         self._lanes: dict[str, deque[str]] = {}
         self._turn: deque[str] = deque()
         self._done: set[str] = set()
@@ -67,15 +70,18 @@ class Worker:
                 self._list()
                 if not self._work_through(worker, stop):
                     break
+            self._expire()
         finally:
             self._claims.retire(worker)
         return self.report
 
     def run(self, *, stop: Callable[[], bool], beat: Callable[[], None] = lambda: None) -> Report:
-        """Review until told to stop; lists again when idle, and no more often than it can afford."""
+        """Review until told to stop; lists again when idle, and no more often than it can afford. What has expired
+        goes at the start and once an hour."""
         worker = self._claims.register()
         try:
             while not stop():
+                self._expire()
                 begun = self._clock.boot_seconds()
                 self._list()
                 cost = self._clock.boot_seconds() - begun
@@ -87,6 +93,17 @@ class Worker:
         finally:
             self._claims.retire(worker)
         return self.report
+
+    def _expire(self) -> None:
+        """Reviewing goes on when taking expired records away fails: whatever stays is found again."""
+        if self._retention is None or not self._retention.due():
+            return
+        try:
+            self._retention.run()
+        except StorageError as error:
+            if isinstance(error, DiskFailed):
+                raise
+            self._log("retention", "", error.code)
 
     def _list(self) -> None:
         """Find open jobs by name alone: those without an outcome, or without the event of one."""

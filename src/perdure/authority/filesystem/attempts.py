@@ -27,7 +27,7 @@ from perdure.core.budget import ZERO, Exposure, Limits, OverBudget, admit, charg
 from perdure.core.record import Record
 from perdure.errors import Damaged, NotFound, Refused
 
-_PARTS: dict[str, type[Record]] = {
+PARTS: dict[str, type[Record]] = {
     "reserved": Reserved,
     "fate": Fate,
     "result": Result,
@@ -50,10 +50,19 @@ class FileAttempts:
         self._seen: set[str] = set()
 
     def of_job(self, job_id: str) -> tuple[Attempt, ...]:
-        """See `Attempts.of_job`."""
-        mark = job_id[-32:]
-        mine = (a for a in self.all() if a.attempt_id[_DAY_DIGITS + 1 : -5] == mark)
-        return tuple(sorted(mine, key=lambda attempt: attempt.attempt_id[-4:]))
+        """See `Attempts.of_job`.
+
+        Their names follow from the job, so no folder is listed: other jobs' attempts cost nothing.
+        """
+        found: list[Attempt] = []
+        days = self._days()
+        while True:
+            number = len(found) + 1
+            names = (attempt_id(day, job_id, number) for day in days)
+            attempt = next((a for name in names if (a := self._look(name)) is not None), None)
+            if attempt is None:
+                return tuple(found)
+            found.append(attempt)
 
     def all(self) -> tuple[Attempt, ...]:
         """See `Attempts.all`."""
@@ -64,10 +73,10 @@ class FileAttempts:
         """See `Attempts.reserve`."""
         self._records.ensure_folders(f"{layout.ATTEMPTS}/{draft.day}")
         with locks.hold(self._records.disk, layout.BUDGETS):
-            self._sweep_orphans()
-            if any(int(a.attempt_id[-4:]) >= draft.number for a in self.of_job(draft.job_id)):
+            if len(self.of_job(draft.job_id)) >= draft.number:
                 return None
             if limits is not None:
+                self._sweep_orphans()
                 over = admit(self._charge(draft.provider, draft.day), draft.hold, limits)
                 if over is not None:
                     return over
@@ -133,12 +142,28 @@ class FileAttempts:
                 )
                 self.decide_fate(cancelled)
 
+    def _days(self) -> list[str]:
+        names = self._records.disk.names(layout.ATTEMPTS)
+        return sorted(name for name in names if len(name) == _DAY_DIGITS and name.isdigit())
+
+    def _look(self, name: str) -> Attempt | None:
+        """One attempt with all its records that exist now; None when it was never reserved."""
+        first = layout.attempt(name, "reserved")
+        if f"{name}.reserved" not in self._seen and self._records.disk.info(first) is None:
+            return None
+        for part in PARTS:
+            record = f"{name}.{part}"
+            path = layout.attempt(name, part)
+            if record not in self._seen and self._records.disk.info(path) is not None:
+                self._records.settle(path)
+                self._learn(record)
+        return self._known.get(name)
+
     def _refresh(self) -> None:
-        days = {n for n in self._records.disk.names(layout.ATTEMPTS) if len(n) == _DAY_DIGITS and n.isdigit()}
         present: set[str] = set()
-        for day in sorted(days):
+        for day in self._days():
             folder = f"{layout.ATTEMPTS}/{day}"
-            names = [name for name in self._records.disk.names(folder) if _is_part(name)]
+            names = [name for name in self._records.disk.names(folder) if is_part(name)]
             present.update(names)
             fresh = [name for name in names if name not in self._seen]
             self._records.settle_all(folder, fresh)
@@ -152,15 +177,14 @@ class FileAttempts:
         known = self._known.get(attempt) or Attempt(reserved=None, attempt_id=attempt)
         path = layout.attempt(attempt, part)
         try:
-            record = self._records.read(path, _PARTS[part])
+            record = self._records.read(path, PARTS[part])
         except Damaged as damaged:
             self._known[attempt] = msgspec.structs.replace(known, damaged=f"{path}: {damaged.reason}")
             self._seen.add(name)
             return
         if record is None:
             return
-        value: object = True if part == "unknown" else record
-        self._known[attempt] = msgspec.structs.replace(known, **{part: value})
+        self._known[attempt] = with_part(known, part, record)
         self._seen.add(name)
 
     def _forget(self, gone: set[str]) -> None:
@@ -171,6 +195,13 @@ class FileAttempts:
         self._seen = {name for name in self._seen if name.rpartition(".")[0] in self._known}
 
 
-def _is_part(name: str) -> bool:
+def with_part(attempt: Attempt, part: str, record: Record) -> Attempt:
+    """The attempt with one more of its records."""
+    value: object = True if part == "unknown" else record
+    return msgspec.structs.replace(attempt, **{part: value})
+
+
+def is_part(name: str) -> bool:
+    """Whether a name in a day's folder can be a record of an attempt."""
     attempt, _, part = name.rpartition(".")
-    return part in _PARTS and len(attempt) == len(attempt_id("00000000", "0" * 76, 1))
+    return part in PARTS and len(attempt) == len(attempt_id("00000000", "0" * 76, 1))

@@ -113,14 +113,21 @@ class FileClaims:
 
     def workers(self) -> tuple[str, ...]:
         """See `Claims.workers`. Files of the dead are removed on the way."""
-        living: list[str] = []
-        for worker in sorted(self._records.disk.names(layout.WORKERS)):
-            if self.gone(worker):
-                self._records.disk.remove(f"{layout.WORKERS}/{worker}")
-                self._records.disk.remove(f"{layout.BEATS}/{worker}")
-            else:
-                living.append(worker)
-        return tuple(living)
+        names = sorted(self._records.disk.names(layout.WORKERS))
+        return tuple(worker for worker in names if not self._remove_dead(worker))
+
+    def _remove_dead(self, worker: str) -> bool:
+        """The file goes while its lock is held: whoever registers under that name meanwhile notices."""
+        try:
+            lock = self._records.disk.try_lock(f"{layout.WORKERS}/{worker}")
+        except FileNotFoundError:
+            return True
+        if lock is None:
+            return False
+        self._records.disk.remove(f"{layout.WORKERS}/{worker}")
+        self._records.disk.remove(f"{layout.BEATS}/{worker}")
+        lock.release()
+        return True
 
     def _free(self, lane: Lane, ordinal: int, worker: str) -> bool:
         path = layout.claim(lane.name, ordinal)

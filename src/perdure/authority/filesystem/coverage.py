@@ -81,7 +81,10 @@ class FileCoverage:
         return b""
 
     def commit_begins(self, project: str, fold: _Fold) -> None:
-        """Rewrite the hint before anything is committed, so that a crash in between is seen as foreign."""
+        """Say in the hint who commits, before anything is committed, so that a crash in between is seen as
+        foreign. While the hint is ours nobody else has committed, and it need not be written again."""
+        if fold.token and fold.token == self._token(project):
+            return
         token = self._ids.token(32).encode()
         self._records.disk.note(f"{layout.HINTS}/{project}", token)
         fold.token = token

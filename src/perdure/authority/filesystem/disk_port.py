@@ -126,11 +126,13 @@ def check_path(path: str) -> str:
 
 def is_plain(part: str) -> bool:
     """Whether a name can be part of a path of ours."""
+    if part.isascii() and part.isprintable():
+        return part not in {"", ".", ".."} and len(part) <= _NAME_BYTES_MAX
     try:
         size = len(os.fsencode(part))
     except UnicodeEncodeError:
         return False
-    return part not in {"", ".", ".."} and "\0" not in part and size <= _NAME_BYTES_MAX
+    return "\0" not in part and size <= _NAME_BYTES_MAX
 
 
 def split(path: str) -> tuple[str, str]:

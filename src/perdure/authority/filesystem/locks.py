@@ -32,3 +32,11 @@ def hold(disk: Disk, folder: str, *, wait_seconds: float = WAIT_SECONDS) -> Iter
             lock.release()
     finally:
         _held.folder = None
+
+
+def refuse_held(what: str) -> None:
+    """Raise NestedLock when this thread holds a lock domain: some things never happen under one (S-02)."""
+    current: str | None = getattr(_held, "folder", None)
+    if current is not None:
+        msg = f"{what} was asked for while {current} is held"
+        raise NestedLock(msg)

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 from collections.abc import Iterator
 
 from perdure.authority.filesystem import layout, locks
 from perdure.authority.filesystem.records import Records
-from perdure.core.admission import Completion, Intent, IntentTombstone, Receipt, Revision, intent_tombstone
+from perdure.core.admission import (
+    Completion,
+    Intent,
+    IntentTombstone,
+    Receipt,
+    Revision,
+    RevisionTombstone,
+    intent_tombstone,
+)
 from perdure.core.canonical import keyed_digest
 from perdure.core.job import is_job_id
 from perdure.core.memory import MAIN, Branch, empty_main, main_branch_id
 from perdure.core.record import Record
 from perdure.core.text import normalize_key
 from perdure.core.transaction import TransactionFacts
-from perdure.errors import Damaged, NotFound
+from perdure.errors import Damaged, NotFound, StorageError
 from perdure.ports.memory import BranchName, HeldMemory, Tombstone
 
 
@@ -41,12 +50,30 @@ class FileMemory:
 
     def __init__(self, records: Records, key: bytes) -> None:
         self._records, self._key = records, key
+        self._clean: dict[str, bytes] = {}
 
     @contextlib.contextmanager
     def hold(self, scope: str) -> Iterator[HeldMemory]:
-        """See `Memory.hold`."""
+        """See `Memory.hold`.
+
+        An unsynced hint says who held the lock last. While it is this process, and it left nothing begun,
+        nothing can be begun: the transactions need not be listed, however many there were.
+        """
         with locks.hold(self._records.disk, layout.scope_folder(scope)):
-            yield _Held(self._records, self._key, scope)
+            mine = self._clean.pop(scope, None)
+            clean = mine is not None and mine == self._last_holder(scope)
+            if mine is None or not clean:
+                mine = secrets.token_hex(16).encode()
+                self._records.disk.note(f"{layout.HINTS}/{scope}.holder", mine)
+            held = _Held(self._records, self._key, scope, clean=clean)
+            yield held
+            if held.left_open == set():
+                self._clean[scope] = mine
+
+    def _last_holder(self, scope: str) -> bytes | None:
+        with contextlib.suppress(StorageError):
+            return self._records.disk.read(f"{layout.HINTS}/{scope}.holder", bytes_max=64)
+        return None
 
     def branch(self, scope: str, branch_id: str) -> Branch | None:
         """See `Memory.branch`."""
@@ -63,9 +90,12 @@ class FileMemory:
         ]
         return tuple(sorted(rows, key=lambda row: (row.name != MAIN, row.name)))
 
-    def revision(self, scope: str, branch_id: str, seq: int) -> Revision | None:
+    def revision(self, scope: str, branch_id: str, seq: int) -> Revision | RevisionTombstone | None:
         """See `Memory.revision`."""
-        return self._records.read(layout.revision(scope, branch_id, seq), Revision)
+        path = layout.revision(scope, branch_id, seq)
+        found: Record | None = self._records.read(path, Revision, RevisionTombstone)
+        assert found is None or isinstance(found, Revision | RevisionTombstone)  # noqa: S101 - the types asked for
+        return found
 
     def revisions(self, scope: str, branch_id: str) -> tuple[int, ...]:
         """See `Memory.revisions`."""
@@ -96,23 +126,28 @@ class FileMemory:
 class _Held:
     """See `perdure.ports.memory.HeldMemory`."""
 
-    def __init__(self, records: Records, key: bytes, scope: str) -> None:
+    def __init__(self, records: Records, key: bytes, scope: str, *, clean: bool) -> None:
         self._records, self._key, self._scope = records, key, scope
+        self.left_open: set[str] | None = set() if clean else None  # None: not looked at yet
 
     def branch(self, branch_id: str) -> Branch | None:
         found = self._records.found_changing(layout.branch(self._scope, branch_id), Branch)
         return _checked(self._records, self._scope, branch_id, found)
 
     def begun(self) -> list[str]:
-        """By name alone: no completion, or a review without a receipt."""
+        """By name alone: no completion, a foreground one with its intent, or a review without a receipt."""
+        if self.left_open is not None:
+            return sorted(self.left_open)
         folder = f"{layout.scope_folder(self._scope)}/admissions"
         names = self._records.disk.names(folder)
         done = {name.removesuffix(".done") for name in names if name.endswith(".done")}
-        open_ones = [name for name in names if not name.endswith(".done") and name not in done]
-        finished = [name for name in names if name in done and is_job_id(name)]
+        intents = [name for name in names if not name.endswith(".done")]
+        open_ones = [name for name in intents if name not in done or not is_job_id(name)]
+        finished = [name for name in intents if name in done and is_job_id(name)]
         if finished:
             receipts = set(self._records.disk.names(f"{layout.scope_folder(self._scope)}/receipts"))
             open_ones += [name for name in finished if name not in receipts and self._is_intent(name)]
+        self.left_open = set(open_ones)
         return sorted(open_ones)
 
     def _is_intent(self, transaction: str) -> bool:
@@ -131,10 +166,10 @@ class _Held:
         if isinstance(intent, IntentTombstone):
             return TransactionFacts(intent, None, revision_present=True, completion=None, receipt=None)
         current = self.branch(intent.branch_id)
-        revision = None
+        revision: Record | None = None
         if intent.revision is not None:
             where = layout.revision(self._scope, intent.branch_id, intent.revision.seq)
-            revision = self._records.found(where, Revision)
+            revision = self._records.found(where, Revision, RevisionTombstone)
         done = self._records.found(layout.completion(self._scope, transaction), Completion)
         receipt = None
         if intent.job_id is not None:
@@ -150,6 +185,8 @@ class _Held:
     def begin(self, intent: Intent) -> Intent | IntentTombstone:
         if intent.revision is not None:
             self._records.ensure_folders(layout.revisions(self._scope, intent.branch_id))
+        if self.left_open is not None:
+            self.left_open.add(intent.transaction)
         path = layout.intent(self._scope, intent.transaction)
         standing: Record
         standing, _ = self._records.elect(path, intent, IntentTombstone)  # type: ignore[arg-type] # either may stand
@@ -174,8 +211,9 @@ class _Held:
         if intent.job_id is not None:
             self._records.replace(path, intent_tombstone(intent))
         else:
-            self._records.remove(path)
-            self._records.disk.remove(layout.completion(self._scope, intent.transaction))
+            self._records.remove(path, layout.completion(self._scope, intent.transaction))
+        if self.left_open is not None:
+            self.left_open.discard(intent.transaction)
 
     def bury(self, tombstones: tuple[Tombstone, ...]) -> None:
         for stone in tombstones:
@@ -196,8 +234,13 @@ class _Held:
         return self._records.read(layout.tombstone(self._scope, self._keyed(what, value)), Buried)
 
     def _keyed(self, what: str, value: str) -> str:
-        form = value if what == "entry" else " ".join(normalize_key(value).split()).rstrip(".")
-        return keyed_digest(self._key, f"{what}\0{form}")
+        return stone_name(self._key, what, value)
+
+
+def stone_name(key: bytes, what: str, value: str) -> str:
+    """The name of a tombstone: an HMAC of what was forgotten, in its folded form (rule 13)."""
+    form = value if what == "entry" else " ".join(normalize_key(value).split()).rstrip(".")
+    return keyed_digest(key, f"{what}\0{form}")
 
 
 def _checked(records: Records, scope: str, branch_id: str, found: Branch | None) -> Branch | None:

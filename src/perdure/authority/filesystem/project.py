@@ -6,21 +6,25 @@ Standard library only and no regular expressions: the turn-start path imports th
 from __future__ import annotations
 
 import os
-from hashlib import sha256
-from typing import NamedTuple
 
+from perdure.core.sha256 import sha256_hex
 from perdure.errors import NotFound, UsageError
 
 KEY_DIGITS = 16
 _POINTER_BYTES_MAX = 4096
 
 
-class Project(NamedTuple):
-    """A project's identity. `kind` is "git", "worktree" (of the main repository at `root`) or "folder"."""
+class Project:
+    """A project's identity.
 
-    key: str  # 16 hex digits
-    root: str  # absolute, links resolved
-    kind: str
+    `key` has 16 hex digits, `root` is absolute with links resolved, and `kind` is "git", "worktree" (of the
+    main repository at `root`) or "folder".
+    """
+
+    __slots__ = ("key", "kind", "root")
+
+    def __init__(self, key: str, root: str, kind: str) -> None:
+        self.key, self.root, self.kind = key, root, kind
 
 
 def find_project(start: str, *, worktrees: str = "shared") -> Project:
@@ -41,7 +45,7 @@ def find_project(start: str, *, worktrees: str = "shared") -> Project:
 
 def project_key(root: str) -> str:
     """The key of a root's memory: 16 hex digits of SHA-256 over its path."""
-    return sha256(b"perdure-project\0" + os.fsencode(root)).hexdigest()[:KEY_DIGITS]
+    return sha256_hex(b"perdure-project\0" + os.fsencode(root))[:KEY_DIGITS]
 
 
 def _nearest(folder: str, worktrees: str) -> tuple[str, str]:

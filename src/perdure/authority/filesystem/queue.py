@@ -20,12 +20,16 @@ class FileQueue:
         self._records = records
 
     def accept(self, job: Job) -> Accepted:
-        """See `Queue.accept`: two syncs for a new job."""
-        if len(seal(job)) > JOB_BYTES_MAX:
+        """See `Queue.accept`: two syncs for a new job. A review that has ended is never taken in again, even
+        when its job has expired (E-05)."""
+        data = seal(job)
+        if len(data) > JOB_BYTES_MAX:
             msg = f"the job would take more than {JOB_BYTES_MAX} bytes."
             raise Refused(msg)
         path = layout.job(job.job_id)
-        standing, new = self._records.elect(path, job)
+        if self._records.disk.info(layout.outcome(job.job_id)) is not None and self.outcome(job.job_id):
+            return Accepted(job.job_id, new=False)
+        standing, new = self._records.elect(path, job, data=data)
         if not new and standing.evidence_digest != job.evidence_digest:
             copy_aside(self._records, path, "the same job id stands for other evidence")
             msg = f"{path}: the same job id stands for other evidence."

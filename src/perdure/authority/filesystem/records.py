@@ -12,6 +12,7 @@ folder of whatever this process did not itself make durable before it is acted o
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
@@ -23,12 +24,46 @@ from perdure.errors import Conflict, Damaged, DiskFailed, NewerVersion, StorageE
 from perdure.ports.clock import Clock
 
 R = TypeVar("R", bound=Record)
-_KNOWN_MAX = 200_000
+_KNOWN_MAX = 400_000
 
 
 class _Stop(msgspec.Struct, frozen=True):
     boot_id: str
     path: str
+
+
+class _Known:
+    """Which names and contents this process knows to be durable, by folder so that listings share their
+    strings. Forgetting one only costs another sync."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, set[str]] = {}
+        self._count = 0
+
+    def __contains__(self, path: str) -> bool:
+        folder, _, name = path.rpartition("/")
+        return name in self._names.get(folder, ())
+
+    def add(self, path: str) -> None:
+        folder, _, name = path.rpartition("/")
+        self.add_all(folder, (name,))
+
+    def add_all(self, folder: str, names: Iterable[str]) -> None:
+        if self._count >= _KNOWN_MAX:
+            self._names.clear()
+            self._count = 0
+        held = self._names.setdefault(folder, set())
+        before = len(held)
+        held.update(names)
+        self._count += len(held) - before
+
+    def missing(self, folder: str, names: list[str]) -> list[str]:
+        held = self._names.get(folder, set())
+        return [name for name in names if name not in held]
+
+    def drop(self, path: str) -> None:
+        folder, _, name = path.rpartition("/")
+        self._names.get(folder, set()).discard(name)
 
 
 class Records:
@@ -37,7 +72,7 @@ class Records:
     def __init__(self, disk: Disk, clock: Clock) -> None:
         self.disk = disk
         self._clock = clock
-        self._durable: set[str] = set()
+        self._durable = _Known()
         self._folders: set[str] = set()
 
     # -- reading
@@ -58,7 +93,7 @@ class Records:
         """Make the name of a record that was found durable, once per process."""
         if path not in self._durable:
             self._sync_folder(split(path)[0], path)
-            self._remember(path)
+            self._durable.add(path)
 
     def found_changing(self, path: str, *types: type[R]) -> R | None:
         """The same for a name whose content is replaced: synced whenever another process wrote it."""
@@ -74,15 +109,14 @@ class Records:
         mark = f"{path}\0{hash(data)}"
         if mark not in self._durable:
             self._sync_folder(split(path)[0], path)
-            self._remember(mark)
+            self._durable.add(mark)
 
     def settle_all(self, folder: str, names: list[str]) -> None:
         """Make all names of a listing durable with one sync."""
-        new = [path for path in (f"{folder}/{name}" for name in names) if path not in self._durable]
+        new = self._durable.missing(folder, names)
         if new:
             self._sync_folder(folder, folder)
-            for path in new:
-                self._remember(path)
+            self._durable.add_all(folder, new)
 
     def _parse(self, path: str, data: bytes, types: tuple[type[R], ...]) -> R:
         reason: Unreadable | None = None
@@ -112,9 +146,12 @@ class Records:
 
     derive = create
 
-    def elect(self, path: str, record: R, *others: type[R]) -> tuple[R, bool]:
-        """Publish unless something stands there; returns what stands, durable, and whether it is ours."""
-        if self._publish(path, seal(record)):
+    def elect(self, path: str, record: R, *others: type[R], data: bytes | None = None) -> tuple[R, bool]:
+        """Publish unless something stands there; returns what stands, durable, and whether it is ours.
+
+        `data` are the record's sealed bytes, where the caller has them already.
+        """
+        if self._publish(path, seal(record) if data is None else data):
             return record, True
         standing = self.found(path, type(record), *others)
         if standing is None:
@@ -134,7 +171,7 @@ class Records:
         except DiskFailed:
             self._stop(path)
             raise
-        self._remember(f"{path}\0{hash(data)}")
+        self._durable.add(f"{path}\0{hash(data)}")
 
     def remove(self, *paths: str) -> int:
         """Remove names and sync their folders: a deletion counts only then (E-12). Returns how many."""
@@ -142,7 +179,8 @@ class Records:
         gone = [path for path in paths if self.disk.remove(path)]
         for folder in sorted({split(path)[0] for path in gone}):
             self._sync_folder(folder, folder)
-        self._durable.difference_update(gone)
+        for path in gone:
+            self._durable.drop(path)
         return len(gone)
 
     def ensure_folders(self, *paths: str) -> None:
@@ -166,7 +204,7 @@ class Records:
             self._stop(path)
             raise
         if created:
-            self._remember(path)
+            self._durable.add(path)
         return created
 
     def _sync_folder(self, folder: str, path: str) -> None:
@@ -175,11 +213,6 @@ class Records:
         except DiskFailed:
             self._stop(path)
             raise
-
-    def _remember(self, mark: str) -> None:
-        if len(self._durable) >= _KNOWN_MAX:
-            self._durable.clear()
-        self._durable.add(mark)
 
     # -- the stop marker (rule 7)
 

@@ -1,0 +1,202 @@
+"""The Retain and Ledger ports on files (E-05, rules 4 and 12)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import msgspec
+
+from perdure.authority.filesystem import layout, locks
+from perdure.authority.filesystem.attempts import FileAttempts
+from perdure.authority.filesystem.claims import FileClaims
+from perdure.authority.filesystem.records import Records
+from perdure.core.admission import Intent, IntentTombstone, Outcome, OutcomeTombstone, outcome_tombstone
+from perdure.core.attempt import Attempt, day_of
+from perdure.core.budget import exposure, unresolved
+from perdure.core.job import is_job_id
+from perdure.core.record import Record
+from perdure.errors import Damaged, StorageError
+from perdure.ports.retain import DayTotals, Mark, ProviderTotal
+
+MARK = f"{layout.HINTS}/retention"
+_DAY_DIGITS = 8
+_ORDINAL_TAIL = len(".00000000")
+_REMOVAL_ORDER = ("reserved", "unknown", "fate", "result", "reconciled")
+"""Part by part, with a sync after each: whatever a crash leaves of an attempt still counts as resolved."""
+
+
+class FileRetain:
+    """See `perdure.ports.retain.Retain`."""
+
+    def __init__(self, records: Records, claims: FileClaims) -> None:
+        self._records, self._claims = records, claims
+        self._compacted: set[str] = set()
+
+    def projects(self) -> tuple[str, ...]:
+        """See `Retain.projects`."""
+        names = self._records.disk.names(layout.PROJECTS)
+        return tuple(sorted(name for name in names if len(name) == len("0" * 16)))
+
+    def candidates(self, project: str) -> tuple[str, ...]:
+        """See `Retain.candidates`."""
+        base, disk = layout.scope_folder(project), self._records.disk
+        ended = {name for name in disk.names(f"{base}/outcomes") if is_job_id(name)}
+        others: set[str] = set()
+        for folder in (layout.SPOOL_JOBS, layout.SPOOL_DECISIONS, f"{base}/mailbox", f"{base}/receipts"):
+            others.update(disk.names(folder))
+        others.update(name.removesuffix(".done") for name in disk.names(f"{base}/admissions"))
+        return tuple(sorted(ended & others))
+
+    def newest_settled_ms(self) -> int:
+        """See `Retain.newest_settled_ms`."""
+        folders = [layout.SPOOL_JOBS, *(f"{layout.scope_folder(key)}/outcomes" for key in self.projects())]
+        names = (name for folder in folders for name in self._records.disk.names(folder) if is_job_id(name))
+        return max((int(name[:12], 16) for name in names), default=0)
+
+    def entomb(self, job_id: str) -> None:
+        """See `Retain.entomb`."""
+        path = layout.outcome(job_id)
+        ended: Record | None = self._records.found(path, Outcome, OutcomeTombstone)
+        if isinstance(ended, Outcome):
+            self._records.replace(path, outcome_tombstone(ended))
+
+    def remove_rest(self, project: str, job_ids: tuple[str, ...]) -> int:
+        """See `Retain.remove_rest`. The intent goes last but one, its completion last: a completion alone means
+        nothing.
+        """
+        paths: list[str] = []
+        ends: list[str] = []
+        for job_id in job_ids:
+            ended: Record | None = self._records.found(layout.outcome(job_id), Outcome, OutcomeTombstone)
+            if not isinstance(ended, OutcomeTombstone):
+                continue
+            paths += [layout.job(job_id), layout.decision(job_id), layout.event(job_id)]
+            if self._is_compacted(project, job_id):
+                paths += [layout.receipt(project, job_id), layout.intent(project, job_id)]
+                ends.append(layout.completion(project, job_id))
+        return self._records.remove(*paths) + self._records.remove(*ends)
+
+    def uncompacted(self, project: str) -> tuple[str, ...]:
+        """See `Retain.uncompacted`."""
+        base, disk = layout.scope_folder(project), self._records.disk
+        receipts = set(disk.names(f"{base}/receipts"))
+        names = sorted(name for name in disk.names(f"{base}/admissions") if name in receipts)
+        return tuple(name for name in names if not self._is_compacted(project, name))
+
+    def sweep_scope(self, scope: str) -> int:
+        """See `Retain.sweep_scope`."""
+        folder = f"{layout.scope_folder(scope)}/admissions"
+        names = set(self._records.disk.names(folder))
+        alone = [n for n in names if n.endswith(".done") and n.removesuffix(".done") not in names]
+        return self._records.remove(*(f"{folder}/{name}" for name in sorted(alone)))
+
+    def sweep_home(self) -> int:
+        """See `Retain.sweep_home`."""
+        before = len(self._records.disk.names(layout.WORKERS))
+        living = len(self._claims.workers())
+        lanes: dict[str, list[str]] = {}
+        for name in self._records.disk.names(layout.SPOOL_LANES):
+            plain = name.removesuffix(".released")
+            if plain[-_ORDINAL_TAIL + 1 :].isdigit() and "." in plain:
+                lanes.setdefault(plain[:-_ORDINAL_TAIL], []).append(name)
+        old = [
+            f"{layout.SPOOL_LANES}/{name}"
+            for names in lanes.values()
+            for name in names
+            if name.removesuffix(".released") != max(other.removesuffix(".released") for other in names)
+        ]
+        swept = self._records.disk.sweep_temporaries()
+        return swept + self._records.remove(*old) + max(0, before - living)
+
+    def mark(self) -> Mark | None:
+        """See `Retain.mark`."""
+        with contextlib.suppress(StorageError, msgspec.MsgspecError):
+            data = self._records.disk.read(MARK, bytes_max=4096)
+            return msgspec.json.decode(data, type=Mark) if data is not None else None
+        return None
+
+    def set_mark(self, mark: Mark) -> None:
+        """See `Retain.set_mark`."""
+        self._records.disk.note(MARK, msgspec.json.encode(mark))
+
+    def _is_compacted(self, project: str, job_id: str) -> bool:
+        """A tombstone never becomes an intent again, so what was seen once is known."""
+        if job_id in self._compacted:
+            return True
+        try:
+            found: Record | None = self._records.found_changing(
+                layout.intent(project, job_id), Intent, IntentTombstone
+            )
+        except Damaged:
+            return False
+        if isinstance(found, Intent):
+            return False
+        if found is not None:
+            self._compacted.add(job_id)
+        return True
+
+
+class FileLedger:
+    """See `perdure.ports.retain.Ledger`. `closed` says whether a job has its outcome."""
+
+    def __init__(self, records: Records, attempts: FileAttempts, closed: Callable[[str], bool]) -> None:
+        self._records, self._attempts, self._closed = records, attempts, closed
+
+    def totals(self) -> tuple[DayTotals, ...]:
+        """See `Ledger.totals`."""
+        found = (
+            self._records.read(f"{layout.BUDGETS}/{day}", DayTotals) for day in self._days(layout.BUDGETS)
+        )
+        return tuple(totals for totals in found if totals is not None)
+
+    def days(self) -> tuple[str, ...]:
+        """See `Ledger.days`."""
+        return self._days(layout.ATTEMPTS)
+
+    def close_day(self, day: str) -> DayTotals | None:
+        """See `Ledger.close_day`."""
+        path = f"{layout.BUDGETS}/{day}"
+        with locks.hold(self._records.disk, layout.BUDGETS):
+            totals = self._records.found(path, DayTotals)
+            if totals is None:
+                mine = [a for a in self._attempts.all() if day_of(a.attempt_id) == day]
+                if not all(self._settled(attempt) for attempt in mine):
+                    return None
+                totals = _totals(day, mine)
+                self._records.create(path, totals)
+            self._remove(day)
+        return totals
+
+    def _settled(self, attempt: Attempt) -> bool:
+        if unresolved(attempt) or attempt.open:
+            return False
+        return attempt.reserved is None or self._closed(attempt.reserved.job_id)
+
+    def _remove(self, day: str) -> None:
+        folder = f"{layout.ATTEMPTS}/{day}"
+        for part in _REMOVAL_ORDER:
+            names = [n for n in self._records.disk.names(folder) if n.endswith(f".{part}")]
+            self._records.remove(*(f"{folder}/{name}" for name in names))
+        if self._records.disk.remove_folder(folder):
+            self._records.disk.sync_folder(layout.ATTEMPTS)
+
+    def _days(self, folder: str) -> tuple[str, ...]:
+        names = self._records.disk.names(folder)
+        return tuple(sorted(name for name in names if len(name) == _DAY_DIGITS and name.isdigit()))
+
+
+def _totals(day: str, attempts: list[Attempt]) -> DayTotals:
+    rows: dict[str, ProviderTotal] = {}
+    for attempt in attempts:
+        provider = attempt.reserved.provider if attempt.reserved is not None else "unreadable"
+        before = rows.get(provider) or ProviderTotal(provider, 0, 0, 0, 0)
+        spent = exposure(attempt).actual
+        rows[provider] = ProviderTotal(
+            provider=provider,
+            attempts=before.attempts + 1,
+            calls=before.calls + spent.calls,
+            tokens=before.tokens + spent.tokens,
+            cost_nanodollars=before.cost_nanodollars + spent.cost_nanodollars,
+        )
+    return DayTotals(day=day, providers=tuple(rows[name] for name in sorted(rows)))

@@ -1,0 +1,170 @@
+"""branch list|fork|use, history, undo."""
+
+from __future__ import annotations
+
+import argparse
+
+from perdure.cli.command import Answer, Command, Context
+from perdure.cli.shapes import change_json, date, one_line, table, written_json, written_text
+from perdure.core.admission import Revision, RevisionTombstone
+from perdure.core.exchange import diff
+
+_BOTH = frozenset({"branch", "user"})
+
+
+def branch_list(context: Context) -> Answer:
+    """All branches, the selected one marked."""
+    memory = context.memory
+    selected, rows = memory.selected(), memory.branches()
+    names = {row.branch_id: row.name for row in rows}
+    data = {
+        "selected": selected,
+        "branches": [
+            {
+                "branch": row.name,
+                "branch_id": row.branch_id,
+                "parent": row.parent,
+                "entries": row.entries,
+                "seq": row.seq,
+                "selected": row.name == selected,
+            }
+            for row in rows
+        ],
+    }
+    lines = [
+        (
+            "*" if row.name == selected else " ",
+            row.name,
+            f"{row.entries} entries",
+            f"from {names.get(row.parent, 'a branch that is gone')}" if row.parent else "",
+        )
+        for row in rows
+    ]
+    return Answer(data, table(lines))
+
+
+def branch_fork(context: Context) -> Answer:
+    """A copy under a new name."""
+    context.begin_writing()
+    row = context.memory.fork(context.options.name, source=context.branch)
+    data = {"branch": row.name, "branch_id": row.branch_id, "parent": row.parent, "entries": row.entries}
+    return Answer(data, f"Branch {row.name} holds a copy of {row.entries} entries: perdure branch use.")
+
+
+def branch_use(context: Context) -> Answer:
+    """Choose the branch for what follows."""
+    context.begin_writing()
+    context.memory.use(context.options.name)
+    return Answer({"selected": context.options.name}, f"Branch {context.options.name} is in use.")
+
+
+def history(context: Context) -> Answer:
+    """The revisions, newest first."""
+    revisions = context.memory.history(context.branch)
+    limit = context.options.limit
+    shown = revisions if limit is None else revisions[:limit]
+    paint = context.paint
+    parts = []
+    for revision in shown:
+        if isinstance(revision, RevisionTombstone):
+            parts.append(paint("dim", f"revision {revision.seq}  purged"))
+            continue
+        undoes = f" of revision {revision.undoes}" if revision.undoes is not None else ""
+        head = f"revision {revision.seq}  {date(revision.made_ms)}  {revision.cause}{undoes}"
+        parts.append(paint("bold", head))
+        if revision.job_id is not None:
+            parts.append(paint("dim", f"job {revision.job_id[-32:][:12]}"))
+        parts.append(paint.diff(diff(revision.changes)))
+        parts += [f"  why: {one_line(note.rationale)}" for note in revision.notes if note.rationale]
+    return Answer({"revisions": [_revision_json(revision) for revision in shown]}, "\n".join(parts))
+
+
+def undo(context: Context) -> Answer:
+    """Take one revision back; later changes of other entries stay."""
+    context.begin_writing()
+    written = context.memory.undo(context.options.revision, branch=context.branch)
+    return Answer(written_json(written), written_text(written, context.paint, unchanged="Nothing changed."))
+
+
+def _revision_json(revision: Revision | RevisionTombstone) -> dict[str, object]:
+    if isinstance(revision, RevisionTombstone):
+        return {"seq": revision.seq, "cause": None, "purged": True}
+    return {
+        "seq": revision.seq,
+        "cause": revision.cause,
+        "purged": False,
+        "job": revision.job_id,
+        "undoes": revision.undoes,
+        "base_digest": revision.base_digest,
+        "result_digest": revision.result_digest,
+        "made_ms": revision.made_ms,
+        "changes": [change_json(change) for change in revision.changes],
+        "notes": [
+            {"id": note.entry_id, "evidence": list(note.evidence), "rationale": note.rationale}
+            for note in revision.notes
+        ],
+    }
+
+
+def _name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the branch's name")
+
+
+def _revision(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "revision", metavar="REVISION", nargs="?", type=int, help="its number; default: the newest"
+    )
+
+
+def _limit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", "--limit", metavar="N", type=int, help="show at most so many revisions")
+
+
+COMMANDS = (
+    Command(
+        "branch list",
+        "list the branches, the one in use marked",
+        branch_list,
+        takes=frozenset({"user"}),
+        examples=("perdure branch",),
+    ),
+    Command(
+        "branch fork",
+        "copy a branch under a new name",
+        branch_fork,
+        _name,
+        _BOTH,
+        examples=("perdure branch fork experiment", "perdure branch fork again --branch experiment"),
+        statuses=("3 the name is taken", "4 there is no branch to copy"),
+    ),
+    Command(
+        "branch use",
+        "choose the branch that commands and new sessions work on",
+        branch_use,
+        _name,
+        frozenset({"user"}),
+        examples=("perdure branch use experiment", "perdure branch use main"),
+        statuses=("4 there is no such branch",),
+    ),
+    Command(
+        "history",
+        "show what changed a branch, newest first",
+        history,
+        _limit,
+        _BOTH,
+        examples=("perdure history", "perdure history -n 3 --json"),
+        statuses=("4 there is no such branch",),
+    ),
+    Command(
+        "undo",
+        "take one revision back; later changes of other entries stay",
+        undo,
+        _revision,
+        _BOTH,
+        examples=("perdure undo", "perdure undo 7"),
+        statuses=(
+            "3 an entry of that revision changed later, or it forgot something; nothing was changed",
+            "4 there is no such revision",
+        ),
+    ),
+)

@@ -1,0 +1,89 @@
+"""verify, shadow rebuild."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import msgspec
+
+from perdure.cli.command import Answer, Command, Context
+from perdure.service.restore import Restored
+from perdure.service.verify import Finding, Verified
+
+FOUND_STATUS = 1
+_STYLES = {"fault": "red", "warning": "yellow", "note": "dim"}
+
+
+def verify(context: Context) -> Answer:
+    """Every digest and every derived state again, from the records."""
+    app, restored = context.app, None
+    if context.options.restore:
+        app.begin_writing()
+        restored = app.restore_service().restore()
+    found = app.verify_service().verify()
+    data: dict[str, Any] = {"ok": found.ok} | msgspec.to_builtins(found)
+    lines = [_finding_text(context, finding) for finding in found.findings]
+    if restored is not None:
+        data["restored"] = msgspec.to_builtins(restored)
+        lines = [*_restored_lines(restored), *lines]
+    return Answer(data, "\n".join([*lines, _summary(context, found)]), 0 if found.ok else FOUND_STATUS)
+
+
+def shadow_rebuild(context: Context) -> Answer:
+    """The observing database again, from the records."""
+    context.app.begin_writing()
+    counts = context.app.shadow().rebuild()
+    data = msgspec.to_builtins(counts)
+    rows = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in data.items())
+    return Answer(data, f"The shadow was built again: {rows}.")
+
+
+def _finding_text(context: Context, finding: Finding) -> str:
+    head = context.paint(_STYLES[finding.severity], finding.severity)
+    said = f"{finding.path}: {finding.code}: found {finding.found}; expected {finding.expected}."
+    return f"{head}  {said}\n    {finding.advice}"
+
+
+def _restored_lines(restored: Restored) -> list[str]:
+    lines = [f"written again: {path}" for path in restored.branches]
+    lines += [f"copied aside: {path}" for path in restored.copies]
+    lines += [f"not mended: {why}" for why in restored.refused]
+    if restored.finished:
+        lines.append(f"{restored.finished} transactions were finished")
+    return lines
+
+
+def _summary(context: Context, found: Verified) -> str:
+    faults = sum(finding.severity == "fault" for finding in found.findings)
+    looked = (
+        f"{found.branches} branches, {found.revisions} revisions, {found.jobs} jobs, "
+        f"{found.attempts} attempts, {found.files} files"
+    )
+    if found.ok:
+        return context.paint("green", f"In order: {looked}.")
+    return context.paint("red", f"{faults} {'fault' if faults == 1 else 'faults'} in {looked}.")
+
+
+def _verify_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--restore", action="store_true", help="first write damaged branches again from their revisions"
+    )
+
+
+COMMANDS = (
+    Command(
+        "verify",
+        "recompute every digest and derived state of the home, and report differences",
+        verify,
+        _verify_arguments,
+        examples=("perdure verify", "perdure verify --restore"),
+        statuses=("0 in order; notes and warnings may be there", "1 there is a fault"),
+    ),
+    Command(
+        "shadow rebuild",
+        "build the observing database again from the records",
+        shadow_rebuild,
+        examples=("perdure shadow rebuild",),
+    ),
+)

@@ -1,0 +1,185 @@
+"""jobs list|show|retry|drop."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import msgspec
+
+from perdure.cli.command import Answer, Command, Context
+from perdure.cli.shapes import change_json, date, exposure_json, table
+from perdure.core.attempt import Attempt
+from perdure.core.budget import exposure
+from perdure.core.exchange import diff
+from perdure.service.jobs import IDENTITY_DIGITS, SHORT_DIGITS, JobDetail, JobRow
+
+
+def short_id(job_id: str) -> str:
+    """The beginning of a job's own part of its id; enough for every command."""
+    return job_id[-IDENTITY_DIGITS:][:SHORT_DIGITS]
+
+
+def jobs_list(context: Context) -> Answer:
+    """The jobs of this project, or of all, in the order in which their turns settled."""
+    project = None if context.options.all else context.project.key
+    rows = context.app.jobs_service().list(project, open_only=context.options.open)
+    lines = [
+        (
+            row.short,
+            date(row.settled_ms),
+            row.state,
+            row.branch,
+            f"{row.turns} turns" if row.turns is not None else "-",
+            row.reason,
+        )
+        for row in rows
+    ]
+    return Answer({"jobs": [_row_json(row) for row in rows]}, table(lines) or "There are no jobs.")
+
+
+def jobs_show(context: Context) -> Answer:
+    """Everything that is kept of one job."""
+    detail = context.app.jobs_service().show(context.options.id, context.project.key)
+    return Answer(_detail_json(detail), _detail_text(context, detail))
+
+
+def jobs_retry(context: Context) -> Answer:
+    """Review the same evidence again."""
+    app = context.begin_writing()
+    done = app.jobs_service().retry(context.options.id, context.project.key)
+    data = {"job": done.job_id, "successor": done.successor, "generation": done.generation}
+    said = f"Job {short_id(done.successor)} is generation {done.generation} of the same evidence."
+    return Answer(data, f"{said} Next: perdure review --once.")
+
+
+def jobs_drop(context: Context) -> Answer:
+    """End an open job for good."""
+    app = context.begin_writing()
+    service = app.jobs_service()
+    job_id = service.resolve(context.options.id, context.project.key)
+    question = f"Drop job {short_id(job_id)}? Its turns will not be reviewed."
+    if not context.confirm(question):
+        return Answer({"job": job_id, "dropped": False}, "Nothing was changed.")
+    ended = service.drop(job_id, context.project.key)
+    return Answer(
+        {"job": ended.job_id, "dropped": True, "state": ended.state, "turns": list(ended.turns)},
+        f"Job {short_id(ended.job_id)} is dropped; its {len(ended.turns)} turns stay covered.",
+    )
+
+
+def _row_json(row: JobRow) -> dict[str, Any]:
+    return {
+        "job": row.job_id,
+        "short": row.short,
+        "state": row.state,
+        "reason": row.reason,
+        "project": row.project,
+        "branch": row.branch,
+        "generation": row.generation,
+        "turns": row.turns,
+        "attempts": row.attempts,
+        "settled_ms": row.settled_ms,
+        "until_ms": row.until_ms,
+    }
+
+
+def _attempt_json(attempt: Attempt) -> dict[str, Any]:
+    reserved, result = attempt.reserved, attempt.result
+    return {
+        "attempt": attempt.attempt_id,
+        "state": attempt.state,
+        "provider": reserved.provider if reserved is not None else None,
+        "model": reserved.model if reserved is not None else None,
+        "outcome": result.outcome if result is not None else None,
+        "detail": result.detail if result is not None else attempt.damaged,
+        "exposure": exposure_json(exposure(attempt)),
+    }
+
+
+def _detail_json(detail: JobDetail) -> dict[str, Any]:
+    decision, receipt = detail.decision, detail.receipt
+    return _row_json(detail.row) | {
+        "evidence": msgspec.to_builtins(detail.evidence) if detail.evidence is not None else None,
+        "made": [_attempt_json(attempt) for attempt in detail.attempts],
+        "decision": decision.kind if decision is not None else None,
+        "proposal": decision.proposal if decision is not None else None,
+        "receipt": receipt.verdict if receipt is not None else None,
+        "outcome": detail.outcome.state if detail.outcome is not None else None,
+        "successor": detail.successor,
+        "changes": [change_json(change) for change in detail.changes],
+    }
+
+
+def _detail_text(context: Context, detail: JobDetail) -> str:
+    paint, row = context.paint, detail.row
+    rows = [
+        ("job", row.job_id),
+        ("state", f"{row.state}{f': {row.reason}' if row.reason else ''}"),
+        ("branch", row.branch),
+        ("settled", date(row.settled_ms)),
+        ("generation", str(row.generation) if row.generation is not None else "-"),
+        ("decision", detail.decision.kind if detail.decision is not None else "-"),
+        ("receipt", detail.receipt.verdict if detail.receipt is not None else "-"),
+        ("successor", short_id(detail.successor) if detail.successor is not None else "-"),
+    ]
+    parts = [paint("bold", f"job {row.short}"), table(rows)]
+    for attempt in detail.attempts:
+        result = attempt.result
+        ended = f"{result.outcome} {result.detail}".strip() if result is not None else ""
+        parts.append(f"attempt {attempt.attempt_id}  {attempt.state}  {ended}".rstrip())
+    if detail.changes:
+        parts.append(paint.diff(diff(detail.changes)))
+    if detail.evidence is None:
+        parts.append(paint("dim", "The evidence has expired."))
+    else:
+        lines = [line for turn in detail.evidence.turns for line in turn.lines]
+        parts += [f"{line.line_id} {line.role}: {line.text}".replace("\n", "\n    ") for line in lines]
+    return "\n".join(parts)
+
+
+def _id(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="a job's id, or the beginning of its short form")
+
+
+def _list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="the jobs of every project")
+    parser.add_argument("--open", action="store_true", help="only jobs that have not ended")
+
+
+_AMBIGUOUS = "3 several jobs begin like that, or the job's state does not allow it; nothing was changed"
+_NONE = "4 there is no such job"
+COMMANDS = (
+    Command(
+        "jobs list",
+        "list the review jobs with their states",
+        jobs_list,
+        _list_arguments,
+        examples=("perdure jobs", "perdure jobs list --open --all --json"),
+    ),
+    Command(
+        "jobs show",
+        "show one job: evidence, attempts, decision, receipt, changes",
+        jobs_show,
+        _id,
+        examples=("perdure jobs show 3f9c1a2b",),
+        statuses=("3 several jobs begin like that", _NONE),
+    ),
+    Command(
+        "jobs retry",
+        "review the same evidence again, against the memory of now",
+        jobs_retry,
+        _id,
+        examples=("perdure jobs retry 3f9c1a2b",),
+        statuses=(_AMBIGUOUS, _NONE),
+    ),
+    Command(
+        "jobs drop",
+        "end an open job for good; its turns will not be reviewed",
+        jobs_drop,
+        _id,
+        frozenset({"yes"}),
+        examples=("perdure jobs drop 3f9c1a2b --yes",),
+        statuses=(_AMBIGUOUS, _NONE),
+    ),
+)

@@ -1,0 +1,34 @@
+"""Colour, only on a terminal and not with NO_COLOR."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TextIO
+
+from perdure.core.exchange import DiffLine
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
+_SIGNS = {"+": "green", "-": "red", "~": "dim"}
+
+
+@dataclass(frozen=True)
+class Paint:
+    """Adds colour to pieces of text when it is on."""
+
+    on: bool = False
+
+    @classmethod
+    def for_stream(cls, stream: TextIO) -> Paint:
+        """Colour for a terminal that is not dumb, unless NO_COLOR is set."""
+        wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return cls(on=wanted and stream.isatty())
+
+    def __call__(self, style: str, text: str) -> str:
+        """The text in a style: bold, dim, red, green or yellow."""
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.on else text
+
+    def diff(self, lines: Iterable[DiffLine]) -> str:
+        """A readable diff as lines."""
+        return "\n".join(self(_SIGNS[line.sign], f"{line.sign} {line.text}") for line in lines)

@@ -1,0 +1,103 @@
+"""Retention: what may go, when, and what stays of it (E-05, rules 4 and 12)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from perdure.core.budget import Amount
+from perdure.core.record import Record
+
+
+class ProviderTotal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one provider's attempts of a day came to, for certain."""
+
+    provider: str
+    attempts: int
+    calls: int
+    tokens: int
+    cost_nanodollars: int
+
+    @property
+    def amount(self) -> Amount:
+        """In the units of the budget."""
+        return Amount(self.calls, self.tokens, self.cost_nanodollars)
+
+
+class DayTotals(Record, frozen=True, forbid_unknown_fields=True):
+    """A UTC day's budget once all its attempts are resolved; durable before they go, kept for ever."""
+
+    KIND = "day-totals"
+
+    day: str
+    providers: tuple[ProviderTotal, ...]
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """How far retention believed the clock at its last run; unsynced."""
+
+    believed_ms: int
+    boot_id: str
+    boot_seconds: float
+
+
+class Ledger(Protocol):
+    """Totals of days whose attempts are gone."""
+
+    def totals(self) -> tuple[DayTotals, ...]:
+        """All of them, oldest first."""
+        ...
+
+    def days(self) -> tuple[str, ...]:
+        """The days that still have attempts, oldest first."""
+        ...
+
+    def close_day(self, day: str) -> DayTotals | None:
+        """Publish a day's totals and remove its attempts, under the budget's lock. None when the day has an
+        unresolved attempt or one whose job is open: then nothing is removed."""
+        ...
+
+
+class Retain(Protocol):
+    """Taking away what has expired. Every method is idempotent and finishes what a crash left."""
+
+    def projects(self) -> tuple[str, ...]:
+        """All scopes of jobs."""
+        ...
+
+    def candidates(self, project: str) -> tuple[str, ...]:
+        """Jobs that have an outcome and any other record, oldest first: by name alone."""
+        ...
+
+    def newest_settled_ms(self) -> int:
+        """The newest settled time that any job's id carries; 0 when there is none."""
+        ...
+
+    def entomb(self, job_id: str) -> None:
+        """Put the outcome's tombstone in its place, durably."""
+        ...
+
+    def remove_rest(self, project: str, job_ids: tuple[str, ...]) -> int:
+        """Remove every record but the tombstone of jobs whose outcome is one. Under the project's lock."""
+        ...
+
+    def uncompacted(self, project: str) -> tuple[str, ...]:
+        """Reviews whose receipt stands there and whose intent is not yet a tombstone."""
+        ...
+
+    def sweep_scope(self, scope: str) -> int:
+        """Remove completions without an intent. Under the scope's lock."""
+        ...
+
+    def sweep_home(self) -> int:
+        """Remove temporaries and workers of the dead and claims below a lane's highest."""
+        ...
+
+    def mark(self) -> Mark | None:
+        """The last run's mark."""
+        ...
+
+    def set_mark(self, mark: Mark) -> None:
+        """Note this run."""
+        ...

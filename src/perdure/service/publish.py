@@ -1,0 +1,153 @@
+"""The steps of a review that only publish: whoever takes them writes the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from perdure.core.admission import Intent, Outcome, OutcomeTombstone, Revision, event
+from perdure.core.attempt import Attempt, Fate
+from perdure.core.decision import Decision
+from perdure.core.job import Job, lane_of
+from perdure.core.judge import judge
+from perdure.core.protocol import (
+    Admit,
+    Announce,
+    Cancel,
+    Close,
+    Continue,
+    Decide,
+    JobFacts,
+    Lose,
+    Policy,
+    next_step,
+)
+from perdure.core.record import record_digest
+from perdure.errors import StorageError
+from perdure.ports.attempts import Attempts
+from perdure.ports.claims import Claims
+from perdure.ports.clock import Clock
+from perdure.ports.memory import Memory
+from perdure.ports.queue import Queue
+from perdure.service.facts import read_facts
+from perdure.service.transact import locked, roll_forward
+
+Log = Callable[[str, str, str], None]
+"""(event, job or attempt id, detail): ids, outcomes and sizes only (E-06)."""
+
+Publishing = Announce | Close | Continue | Admit | Decide | Cancel | Lose
+
+
+class Publisher:
+    """Publishes what a verdict asks for."""
+
+    def __init__(
+        self,
+        *,
+        queue: Queue,
+        attempts: Attempts,
+        memory: Memory,
+        clock: Clock,
+        log: Log = lambda *_: None,
+    ) -> None:
+        self._queue, self._attempts, self._memory = queue, attempts, memory
+        self._clock, self._log = clock, log
+
+    def publish(self, facts: JobFacts, verdict: Publishing) -> None:
+        """Take the one step."""
+        match verdict:
+            case Announce():
+                self._announce(verdict.outcome)
+            case Close():
+                self._queue.close(verdict.outcome)
+                self._log("closed", facts.job_id, f"{verdict.outcome.state} {verdict.outcome.reason}".strip())
+            case Continue():
+                self._queue.accept(verdict.job)
+                self._log("continued", facts.job_id, f"as generation {verdict.job.generation}")
+            case Admit():
+                self._admit(verdict.decision)
+            case Decide():
+                if facts.job is not None:
+                    self.decide(facts.job, verdict, facts.attempts)
+            case Cancel():
+                self.cancel(verdict.attempt_id, verdict.reason, "")
+            case Lose():
+                self._attempts.lose(verdict.attempt_id)
+                self._log("unknown", verdict.attempt_id, "")
+
+    def decide(self, job: Job, verdict: Decide, attempts: tuple[Attempt, ...]) -> Decision:
+        """Elect an end; the decision that stands is returned, whoever made it."""
+        decision = make_decision(job, verdict, attempts, now_ms=self._clock.now_ms())
+        standing = self._queue.decide(decision)
+        self._log("decided", job.job_id, f"{standing.kind} {standing.reason}".strip())
+        return standing
+
+    def cancel(self, attempt: str, reason: str, worker: str) -> None:
+        """Elect that an attempt is not sent."""
+        self._attempts.decide_fate(Fate(attempt_id=attempt, fate="cancelled", worker=worker, reason=reason))
+        self._log("cancelled", attempt, reason)
+
+    def cancel_unsent(self, attempts: tuple[Attempt, ...], reason: str) -> None:
+        """Free what a closed job reserved and did not send; its owner may win the election and send after all."""
+        for attempt in attempts:
+            if attempt.state == "reserved":
+                self.cancel(attempt.attempt_id, reason, "")
+
+    def finish(self, job_id: str, claims: Claims) -> Outcome | OutcomeTombstone | None:
+        """Take a decided job to its end, without a claim: every step after the decision is elected or derived.
+
+        Returns the outcome, or None when the job is not decided or a damaged record stops it.
+        """
+        while True:
+            facts = read_facts(
+                job_id, queue=self._queue, attempts=self._attempts, memory=self._memory, claims=claims
+            )
+            verdict = next_step(facts, me="", now_ms=self._clock.now_ms(), policy=Policy())
+            if not isinstance(verdict, Announce | Close | Continue | Admit):
+                return facts.outcome
+            self.publish(facts, verdict)
+
+    def _announce(self, ended: Outcome) -> None:
+        lane = lane_of(ended.job_id)
+        receipt = self._memory.receipt(lane.project, ended.job_id)
+        revision = None
+        if receipt is not None and receipt.revision_seq is not None:
+            found = self._memory.revision(lane.project, lane.branch_id, receipt.revision_seq)
+            revision = found if isinstance(found, Revision) else None
+        self._queue.announce(event(ended, revision))
+
+    def _admit(self, decision: Decision) -> None:
+        lane = lane_of(decision.job_id)
+        with locked(self._memory, lane.project) as held:
+            if self._queue.outcome(decision.job_id) is not None:
+                return
+            begun = held.transaction(decision.job_id)
+            if begun is None:
+                branch = held.branch(lane.branch_id)
+                now_ms = self._clock.now_ms()
+                intent = judge(decision, branch, forgotten=held.buried, now_ms=now_ms)
+                held.begin(intent)
+                self._log("admitting", decision.job_id, intent.verdict)
+            elif isinstance(begun.intent, Intent) and begun.intent.decision_digest != record_digest(decision):
+                msg = f"{decision.job_id}: an intent for another decision stands there."
+                raise StorageError(msg, advice="Run perdure verify.")
+            roll_forward(held, decision.job_id)
+
+
+def make_decision(job: Job, verdict: Decide, attempts: tuple[Attempt, ...], *, now_ms: int) -> Decision:
+    """The decision that a verdict asks for; embeds job and proposal (D-02)."""
+    winner = verdict.winner
+    result = winner.result if winner is not None else None
+    return Decision(
+        job_id=job.job_id,
+        kind=verdict.kind,
+        reason=verdict.reason,
+        job=job,
+        attempt_id=result.attempt_id if result is not None else None,
+        result_digest=record_digest(result) if result is not None else None,
+        base_digest=winner.reserved.base_digest
+        if winner is not None and winner.reserved is not None
+        else None,
+        proposal=result.proposal if result is not None else None,
+        attempts=len(attempts),
+        decided_ms=now_ms,
+    )

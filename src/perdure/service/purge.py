@@ -1,0 +1,297 @@
+"""Forget everywhere: a text leaves memory, history, evidence, checkpoints and mailbox (M-12, rule 13).
+
+Tombstones come first, then the branches, then everything else that holds the text. What is done stands in a
+plan of ids alone, written before it is done, so that whoever runs it again finishes it without the text.
+Passes follow one another until a whole look at the home finds nothing and nobody lives who might still write
+the text again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import msgspec
+
+from perdure.core.memory import Branch, Entry, Remove, plan
+from perdure.core.protocol import Decide
+from perdure.core.text import normalize_key
+from perdure.errors import Damaged, NewerVersion, NotFound, Refused, UsageError
+from perdure.ports.attempts import Attempts
+from perdure.ports.claims import Claims
+from perdure.ports.clock import Clock, Ids
+from perdure.ports.erase import Erase, Place, PurgePlan
+from perdure.ports.memory import HeldMemory, Memory, Tombstone
+from perdure.ports.queue import Queue
+from perdure.service.needle import CHARS_MIN, Needle
+from perdure.service.publish import Log, Publisher
+from perdure.service.remember import find_one
+from perdure.service.retention import Retention
+from perdure.service.transact import commit, locked
+
+WAIT_SECONDS = 10.0
+PAUSE_SECONDS = 0.2
+
+Expire = Callable[[str, tuple[str, ...]], int]
+_T = TypeVar("_T")
+
+
+class Purged(msgspec.Struct):
+    """What was taken away, as counts and ids. `left` says what still holds the text, and why; `elsewhere` names
+    other scopes that hold it and were left alone. `dropped` are jobs that were open.
+    """
+
+    entries: list[str] = msgspec.field(default_factory=list)
+    revisions: int = 0
+    jobs: list[str] = msgspec.field(default_factory=list)
+    dropped: list[str] = msgspec.field(default_factory=list)
+    results: int = 0
+    copies: int = 0
+    left: list[str] = msgspec.field(default_factory=list)
+    elsewhere: tuple[str, ...] = ()
+
+
+class PurgeService:
+    """Forget everywhere, in one scope."""
+
+    def __init__(
+        self,
+        *,
+        erase: Erase,
+        queue: Queue,
+        attempts: Attempts,
+        memory: Memory,
+        claims: Claims,
+        clock: Clock,
+        ids: Ids,
+        retention: Retention,
+        log: Log = lambda *_: None,
+    ) -> None:
+        self._erase, self._queue, self._attempts, self._memory = erase, queue, attempts, memory
+        self._claims, self._clock, self._ids, self._log = claims, clock, ids, log
+        self._expire: Expire = retention.expire
+        self._publisher = Publisher(queue=queue, attempts=attempts, memory=memory, clock=clock, log=log)
+
+    def forget_everywhere(
+        self,
+        scope: str,
+        which: str | None = None,
+        *,
+        text: str | None = None,
+        wait_seconds: float = WAIT_SECONDS,
+    ) -> Purged:
+        """Purge an entry's text (found on any branch as by `forget`), or any text.
+
+        An earlier purge that was cut short is finished first. Waits at most `wait_seconds` for calls in flight,
+        and says what is left then. Raises NotFound, Ambiguous, UsageError.
+        """
+        done = Purged()
+        finished = self._resume(scope, done)
+        if (which is None) == (text is None):
+            msg = "name either an entry or a text."
+            raise UsageError(msg)
+        try:
+            needle = Needle(text if text is not None else self._entry(scope, which or "").text)
+        except NotFound:
+            if not finished:
+                raise
+            return done
+        if len(needle.folded) < CHARS_MIN:
+            msg = f"a text of fewer than {CHARS_MIN} characters would be found almost everywhere."
+            raise Refused(msg, advice="Name the entry by its id, and purge a longer text.")
+        self._sweep(scope, needle, done, wait_seconds)
+        done.elsewhere = self._erase.other_scopes(scope, needle.in_bytes)
+        return done
+
+    def resume(self, scope: str) -> Purged:
+        """Finish purges that were cut short."""
+        done = Purged()
+        self._resume(scope, done)
+        return done
+
+    # -- passes
+
+    def _sweep(self, scope: str, needle: Needle, done: Purged, wait_seconds: float) -> None:
+        purge = PurgePlan(
+            plan_id=self._ids.token(32),
+            scope=scope,
+            entries=(),
+            revisions=(),
+            jobs=(),
+            results=(),
+            copies=(),
+            begun_ms=self._clock.now_ms(),
+        )
+        until = self._clock.boot_seconds() + wait_seconds
+        before: list[str] = []
+        while True:
+            purge = self._from_branches(scope, needle, purge, done)
+            purge = _extended(purge, self._erase.places(scope, needle.in_bytes))
+            self._erase.put_plan(purge)
+            self._carry_out(purge, done)
+            held = [place.path for place in self._erase.places(scope, needle.in_bytes)]
+            flying = self._in_flight(purge.jobs)
+            if (not flying and held in ([], before)) or self._clock.boot_seconds() >= until:
+                break
+            before = held
+            self._clock.sleep(PAUSE_SECONDS if flying else 0)
+        done.left += held
+        self._conclude(purge, flying, done)
+
+    def _resume(self, scope: str, done: Purged) -> bool:
+        """What stands in a plan is done again; doing it twice changes nothing."""
+        plans = self._erase.plans(scope)
+        for begun in plans:
+            with locked(self._memory, scope) as held:
+                purge = self._clear_branches(held, begun, frozenset(begun.entries), done)
+            self._carry_out(purge, done)
+            self._conclude(purge, self._in_flight(purge.jobs), done)
+        return bool(plans)
+
+    def _conclude(self, purge: PurgePlan, flying: list[str], done: Purged) -> None:
+        """The plan goes when no result of its jobs can come any more."""
+        done.left += [
+            f"{attempt}: its call is in flight; purge again when it has ended" for attempt in flying
+        ]
+        if not flying:
+            self._erase.drop_plan(purge)
+
+    def _from_branches(self, scope: str, needle: Needle, purge: PurgePlan, done: Purged) -> PurgePlan:
+        """Tombstones, then the plan, then the branches, all under one hold of the scope."""
+        with locked(self._memory, scope) as held:
+            entries = {
+                entry.entry_id: entry
+                for branch in self._branches(held, scope)
+                for entry in branch.entries
+                if needle.in_text(entry.text) or (entry.key is not None and needle.in_text(entry.key))
+            }
+            self._bury(held, needle, entries.values())
+            return self._clear_branches(held, purge, frozenset(entries), done)
+
+    def _bury(self, held: HeldMemory, needle: Needle, entries: Iterable[Entry]) -> None:
+        now_ms = self._clock.now_ms()
+        stones = [Tombstone("text", needle.folded, now_ms)]
+        for entry in entries:
+            stones += [Tombstone("text", entry.text, now_ms), Tombstone("entry", entry.entry_id, now_ms)]
+            if entry.key is not None:
+                stones.append(Tombstone("key", normalize_key(entry.key), now_ms))
+        held.bury(tuple(stones))
+
+    def _clear_branches(
+        self, held: HeldMemory, purge: PurgePlan, entry_ids: frozenset[str], done: Purged
+    ) -> PurgePlan:
+        """Take the entries off every branch, each as a journalled change (D-10).
+
+        The revisions that this makes hold the text once more: they stand in the plan before they are made.
+        """
+        holders = [
+            branch
+            for branch in self._branches(held, purge.scope)
+            if any(entry.entry_id in entry_ids for entry in branch.entries)
+        ]
+        if not holders:
+            return purge
+        purge = msgspec.structs.replace(
+            purge,
+            entries=_union(purge.entries, sorted(entry_ids)),
+            revisions=_union(purge.revisions, ((branch.branch_id, branch.seq + 1) for branch in holders)),
+        )
+        self._erase.put_plan(purge)
+        for branch in holders:
+            edits = tuple(Remove(e.entry_id) for e in branch.entries if e.entry_id in entry_ids)
+            now_ms = self._clock.now_ms()
+            planned = plan(branch, edits, now_ms=now_ms)
+            commit(
+                held,
+                transaction=self._ids.token(32),
+                cause="forget",
+                base=branch,
+                after=planned.branch,
+                changes=planned.changes,
+                now_ms=now_ms,
+            )
+            done.entries += [edit.entry_id for edit in edits]
+        return purge
+
+    def _carry_out(self, purge: PurgePlan, done: Purged) -> None:
+        """Everything that a plan names; a damaged record is passed over, and found again by the next look."""
+        with locked(self._memory, purge.scope):
+            for branch_id, seq in purge.revisions:
+                with contextlib.suppress(Damaged, NewerVersion):
+                    done.revisions += self._erase.redact_revision(purge.scope, branch_id, seq)
+        ended = tuple(job_id for job_id in purge.jobs if self._end(job_id, done))
+        if ended:
+            self._expire(purge.scope, ended)
+            done.jobs += [job_id for job_id in ended if job_id not in done.jobs]
+        for attempt in purge.results:
+            with contextlib.suppress(Damaged, NewerVersion):
+                done.results += self._erase.redact_result(attempt)
+        done.copies += self._erase.remove_copies(purge.copies)
+        self._log("purged", purge.plan_id, f"{done.revisions} revisions, {len(done.jobs)} jobs")
+
+    # -- jobs
+
+    def _end(self, job_id: str, done: Purged) -> bool:
+        """Close a job that holds the text: an open one is dropped. False when a damaged record prevents it."""
+        try:
+            if self._queue.outcome(job_id) is not None:
+                return True
+            decision = self._queue.decision(job_id)
+            if decision is None:
+                job = self._queue.job(job_id)
+                if job is None:
+                    return False
+                made = self._attempts.of_job(job_id)
+                decision = self._publisher.decide(job, Decide("dropped", "purged", None), made)
+                self._publisher.cancel_unsent(made, "purged")
+            if decision.kind == "dropped":
+                done.dropped.append(job_id)
+            return self._publisher.finish(job_id, self._claims) is not None
+        except (Damaged, NewerVersion):
+            return False
+
+    def _in_flight(self, job_ids: tuple[str, ...]) -> list[str]:
+        """Calls for these jobs whose owners live: their results may still come, with text in them."""
+        return [
+            attempt.attempt_id
+            for attempt in self._attempts.all()
+            if attempt.reserved is not None
+            and attempt.reserved.job_id in job_ids
+            and attempt.state == "dispatched"
+            and not self._claims.gone(attempt.reserved.worker)
+        ]
+
+    # -- branches
+
+    def _branches(self, held: HeldMemory, scope: str) -> list[Branch]:
+        found = [held.branch(row.branch_id) for row in self._memory.branches(scope)]
+        return [branch for branch in found if branch is not None]
+
+    def _entry(self, scope: str, which: str) -> Entry:
+        """The entry on whatever branch has it, the branch in use first."""
+        rows = sorted(self._memory.branches(scope), key=lambda row: row.name != self._memory.selected(scope))
+        missing: NotFound | None = None
+        for row in rows:
+            branch = self._memory.branch(scope, row.branch_id)
+            try:
+                if branch is not None:
+                    return find_one(which, branch)
+            except NotFound as error:
+                missing = missing or error
+        raise missing or NotFound(f"no entry has the id, key or text {which!r}.")
+
+
+def _extended(purge: PurgePlan, places: tuple[Place, ...]) -> PurgePlan:
+    """The plan with everything that was found."""
+    return msgspec.structs.replace(
+        purge,
+        revisions=_union(purge.revisions, ((p.name, p.seq) for p in places if p.kind == "revision")),
+        jobs=_union(purge.jobs, (place.name for place in places if place.kind == "job")),
+        results=_union(purge.results, (place.name for place in places if place.kind == "result")),
+        copies=_union(purge.copies, (place.path for place in places if place.kind == "copy")),
+    )
+
+
+def _union(known: tuple[_T, ...], more: Iterable[_T]) -> tuple[_T, ...]:
+    return tuple(dict.fromkeys((*known, *more)))

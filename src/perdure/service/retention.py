@@ -1,0 +1,158 @@
+"""Retention: evidence expires after its job has ended; what is unresolved does not (E-05, rules 4 and 12).
+
+Safe to kill at any moment and to run twice at once: an outcome is replaced by its tombstone first, durably;
+only then does the rest of its job go, in any order. Whatever a crash leaves is found again by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import msgspec
+
+from perdure.core.admission import Outcome
+from perdure.errors import Damaged, LockTimeout, NewerVersion
+from perdure.ports.clock import Clock
+from perdure.ports.memory import Memory
+from perdure.ports.queue import Queue
+from perdure.ports.retain import Ledger, Mark, Retain
+from perdure.service.publish import Log
+from perdure.service.transact import locked, roll_forward
+
+DAY_MS = 86_400_000
+BUDGET_DAYS = 8
+"""Attempts of a day go when it is older than this and nothing of it is open."""
+JUMP_MS_MAX = 48 * 3_600_000
+"""How far one run believes that time has moved (rule 12)."""
+RUN_SECONDS_MIN = 3_600.0
+BATCH = 20
+"""Jobs that go under one hold of the project's lock: foreground writes must not wait for long."""
+
+USER_SCOPE = "user"
+
+
+class Expired(msgspec.Struct):
+    """What one run took away. `left` names what could not be looked at, and why."""
+
+    jobs: int = 0
+    records: int = 0
+    days: int = 0
+    compacted: int = 0
+    swept: int = 0
+    left: list[str] = msgspec.field(default_factory=list)
+
+
+class Retention:
+    """Takes away what has expired. `evidence_days` counts from a job's outcome."""
+
+    def __init__(
+        self,
+        *,
+        retain: Retain,
+        ledger: Ledger,
+        queue: Queue,
+        memory: Memory,
+        clock: Clock,
+        evidence_days: int,
+        log: Log = lambda *_: None,
+    ) -> None:
+        self._retain, self._ledger, self._queue, self._memory = retain, ledger, queue, memory
+        self._clock, self._evidence_ms, self._log = clock, evidence_days * DAY_MS, log
+        self._last_run: float | None = None
+
+    def due(self) -> bool:
+        """Whether this process has not run it in the last hour, by the clock that never jumps."""
+        return self._last_run is None or self._clock.boot_seconds() - self._last_run >= RUN_SECONDS_MIN
+
+    def run(self, now_ms: int | None = None) -> Expired:
+        """Take away everything that has expired at `now_ms`, by default the wall clock's time.
+
+        A clock that jumped ahead moves one run by 48 hours at most.
+        """
+        self._last_run = self._clock.boot_seconds()
+        believed_ms = self._believe(self._clock.now_ms() if now_ms is None else now_ms)
+        done = Expired()
+        for scope in (*self._retain.projects(), USER_SCOPE):
+            self._guarded(done, scope, partial(self._sweep_scope, done, scope, believed_ms))
+        for day in self._ledger.days():
+            if day < _day(believed_ms, back=BUDGET_DAYS):
+                self._guarded(done, day, partial(self._close_day, done, day))
+        done.swept += self._retain.sweep_home()
+        self._log("expired", "", f"{done.jobs} jobs, {done.records} records, {done.days} days")
+        return done
+
+    def expire(self, project: str, job_ids: tuple[str, ...]) -> int:
+        """Take away the records of closed jobs now, whatever their age; returns how many records went."""
+        gone = 0
+        for begin in range(0, len(job_ids), BATCH):
+            batch = job_ids[begin : begin + BATCH]
+            with locked(self._memory, project) as held:
+                for job_id in batch:
+                    if held.transaction(job_id) is not None:
+                        roll_forward(held, job_id)
+                    self._retain.entomb(job_id)
+                gone += self._retain.remove_rest(project, batch)
+        return gone
+
+    def _guarded(self, done: Expired, what: str, act: Callable[[], None]) -> None:
+        """One damaged record or held lock never keeps the others from expiring (Q-13)."""
+        try:
+            act()
+        except (Damaged, NewerVersion, LockTimeout) as error:
+            done.left.append(f"{what}: {error.message}")
+
+    def _sweep_scope(self, done: Expired, scope: str, believed_ms: int) -> None:
+        if scope != USER_SCOPE:
+            self._compact(done, scope)
+            expired = tuple(
+                job for job in self._retain.candidates(scope) if self._expired(done, job, believed_ms)
+            )
+            done.records += self.expire(scope, expired)
+            done.jobs += len(expired)
+        with locked(self._memory, scope):
+            done.swept += self._retain.sweep_scope(scope)
+
+    def _compact(self, done: Expired, project: str) -> None:
+        """A crash between a receipt and its intent's tombstone leaves the intent whole (D-07)."""
+        whole = self._retain.uncompacted(project)
+        for begin in range(0, len(whole), BATCH):
+            with locked(self._memory, project) as held:
+                for job_id in whole[begin : begin + BATCH]:
+                    roll_forward(held, job_id)
+                    done.compacted += 1
+
+    def _expired(self, done: Expired, job_id: str, believed_ms: int) -> bool:
+        """A job that settled too lately to have expired is told by its name alone."""
+        if int(job_id[:12], 16) + self._evidence_ms > believed_ms:
+            return False
+        try:
+            ended = self._queue.outcome(job_id)
+        except (Damaged, NewerVersion) as error:
+            done.left.append(f"{job_id}: {error.message}")
+            return False
+        if isinstance(ended, Outcome):
+            return ended.ended_ms + self._evidence_ms <= believed_ms
+        return ended is not None
+
+    def _close_day(self, done: Expired, day: str) -> None:
+        done.days += self._ledger.close_day(day) is not None
+
+    def _believe(self, now_ms: int) -> int:
+        """The time that this run acts on, noted for the next one."""
+        before, boot_id, boot_seconds = self._retain.mark(), self._clock.boot_id(), self._clock.boot_seconds()
+        if before is None:
+            believed_ms = min(now_ms, self._retain.newest_settled_ms() + JUMP_MS_MAX)
+        else:
+            elapsed = boot_seconds - before.boot_seconds if before.boot_id == boot_id else RUN_SECONDS_MIN
+            if 0 <= elapsed < RUN_SECONDS_MIN:
+                return min(now_ms, before.believed_ms + int(elapsed * 1000))
+            believed_ms = min(now_ms, before.believed_ms + JUMP_MS_MAX)
+        self._retain.set_mark(Mark(believed_ms, boot_id, boot_seconds))
+        return believed_ms
+
+
+def _day(now_ms: int, *, back: int) -> str:
+    here = datetime.fromtimestamp(now_ms / 1000, UTC) - timedelta(days=back)
+    return here.strftime("%Y%m%d")
