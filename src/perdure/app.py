@@ -242,6 +242,7 @@ class App:
             retention=self.retention(),
             log=self._log,
             only_project=only_project,
+            unfit=self.home.unfit,
         )
 
 

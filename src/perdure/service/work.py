@@ -27,6 +27,7 @@ class Report(msgspec.Struct):
     ended: dict[str, int] = msgspec.field(default_factory=dict)
     waiting: dict[str, Advance] = msgspec.field(default_factory=dict)
     stopped: dict[str, str] = msgspec.field(default_factory=dict)
+    unfit: str | None = None  # why the worker may not work on this store any more (Q-08)
 
     def add(self, done: Advance) -> None:
         """Count one job."""
@@ -52,7 +53,10 @@ class Worker:
         retention: Retention | None = None,
         log: Log = lambda *_: None,
         only_project: str | None = None,
+        unfit: Callable[[], str | None] = lambda: None,
     ) -> None:
+        """`unfit` says why this program may no longer work on the store, or None (Q-08)."""
+        self._unfit = unfit
         self._queue, self._claims, self._clock, self._curator = queue, claims, clock, curator
         self._log, self._only, self._retention = log, only_project, retention
         self._lanes: dict[str, deque[str]] = {}
@@ -66,21 +70,23 @@ class Worker:
         """Review what is ready, until a listing finds nothing more; what must wait is reported."""
         worker = self._claims.register()
         try:
-            while not stop():
+            while not stop() and self._may_work():
                 self._list()
                 if not self._work_through(worker, stop):
+                    self._expire()
                     break
-            self._expire()
         finally:
             self._claims.retire(worker)
         return self.report
 
     def run(self, *, stop: Callable[[], bool], beat: Callable[[], None] = lambda: None) -> Report:
-        """Review until told to stop; lists again when idle, and no more often than it can afford. What has expired
-        goes at the start and once an hour."""
+        """Review until told to stop; lists again when idle, and no more often than it can afford.
+
+        What has expired goes at the start and once an hour.
+        """
         worker = self._claims.register()
         try:
-            while not stop():
+            while not stop() and self._may_work():
                 self._expire()
                 begun = self._clock.boot_seconds()
                 self._list()
@@ -93,6 +99,10 @@ class Worker:
         finally:
             self._claims.retire(worker)
         return self.report
+
+    def _may_work(self) -> bool:
+        self.report.unfit = self._unfit()
+        return self.report.unfit is None
 
     def _expire(self) -> None:
         """Reviewing goes on when taking expired records away fails: whatever stays is found again."""

@@ -18,9 +18,11 @@ from perdure.authority.filesystem.filesystems import check_filesystem
 from perdure.authority.filesystem.records import Records
 from perdure.authority.filesystem.system import RealClock, RealIds, machine_id
 from perdure.core.record import Record
-from perdure.errors import NotFound, Refused
+from perdure.errors import NewerVersion, NotFound, Refused, StorageError
 
 LAYOUT_VERSION = 1
+POLICY_VERSION = 1
+"""What may enter memory and how it is bounded; a worker of another policy takes no work (Q-08)."""
 _EPOCH_DIGITS = 12
 
 
@@ -30,6 +32,7 @@ class Format(Record, frozen=True, forbid_unknown_fields=True):
     KIND = "format"
 
     layout: int
+    policy: int
     home_id: str
     machine: str
     inode: int
@@ -62,6 +65,16 @@ class Home:
         base = layout.scope_folder(scope)
         self.records.ensure_folders(base, *(f"{base}/{name}" for name in layout.SCOPE_FOLDERS))
 
+    def unfit(self) -> str | None:
+        """Why this program may not work on the home as it is now, or None (Q-08): read again each time,
+        since another release may have taken it over meanwhile.
+        """
+        try:
+            _check_fit(self.path, self.records.read(layout.FORMAT, Format))
+        except StorageError as error:
+            return str(error)
+        return None
+
     def close(self) -> None:
         """Close the disk."""
         self.disk.close()
@@ -84,6 +97,7 @@ def make_home(path: str, *, allow_filesystem: bool = False) -> Home:
     if disk.info(layout.FORMAT) is None:
         made = Format(
             layout=LAYOUT_VERSION,
+            policy=POLICY_VERSION,
             home_id=ids.token(32),
             machine=machine_id(),
             inode=os.stat(path).st_ino,
@@ -118,6 +132,7 @@ def open_home(path: str, *, adopting: bool = False) -> Home:
 def _identity_records(path: str, records: Records) -> tuple[Format, HomeKey]:
     found = records.read(layout.FORMAT, Format)
     key = records.read(layout.KEY, HomeKey)
+    _check_fit(path, found)
     if found is None or key is None:
         msg = f"{path}: there is no complete Perdure home."
         raise NotFound(msg, advice="Run perdure init in your project.")
@@ -192,6 +207,15 @@ def _state_folder(home_id: str) -> RealDisk:
     disk = RealDisk(path)
     disk.make_folder("tmp")
     return disk
+
+
+def _check_fit(path: str, found: Format | None) -> None:
+    if found is not None and (found.layout > LAYOUT_VERSION or found.policy != POLICY_VERSION):
+        msg = (
+            f"{path} has layout {found.layout} and policy {found.policy}; "
+            f"this Perdure knows layout {LAYOUT_VERSION} and policy {POLICY_VERSION}."
+        )
+        raise NewerVersion(msg, advice="It is left untouched; use the Perdure that wrote it.")
 
 
 def _check_identity(path: str, found: Format) -> None:
