@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "perdure"
 
 THE_WRITER = "authority/filesystem/disk.py"
-THE_DEMO = "demo.py"
+THE_DEMO = "demo/scene.py"
 """Makes a toy project in a temporary folder first, as its user would, and then only runs commands."""
 
 OS_WRITERS = frozenset(

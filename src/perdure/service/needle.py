@@ -38,7 +38,7 @@ class Needle:
             plain = _ESCAPE.sub(_unescaped, text)
             if plain == text:
                 return False
-            text = plain
+            text = plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return False
 
 

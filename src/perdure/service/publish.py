@@ -58,8 +58,7 @@ class Publisher:
             case Announce():
                 self._announce(verdict.outcome)
             case Close():
-                self._queue.close(verdict.outcome)
-                self._log("closed", facts.job_id, f"{verdict.outcome.state} {verdict.outcome.reason}".strip())
+                self._close(verdict.outcome)
             case Continue():
                 self._queue.accept(verdict.job)
                 self._log("continued", facts.job_id, f"as generation {verdict.job.generation}")
@@ -105,6 +104,14 @@ class Publisher:
             if not isinstance(verdict, Announce | Close | Continue | Admit):
                 return facts.outcome
             self.publish(facts, verdict)
+
+    def _close(self, ended: Outcome) -> None:
+        """An admission that was cut off after its receipt is compacted first, since it holds text (D-07)."""
+        if ended.receipt_digest is not None:
+            with locked(self._memory, lane_of(ended.job_id).project) as held:
+                roll_forward(held, ended.job_id)
+        self._queue.close(ended)
+        self._log("closed", ended.job_id, f"{ended.state} {ended.reason}".strip())
 
     def _announce(self, ended: Outcome) -> None:
         lane = lane_of(ended.job_id)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable
 
 import msgspec
 
+from perdure.core.claim import Claim
 from perdure.core.job import Lane, lane_of
 from perdure.errors import Damaged, DiskFailed, LockTimeout, StorageError
 from perdure.ports.claims import Claims
@@ -61,6 +63,7 @@ class Worker:
         self._log, self._only, self._retention = log, only_project, retention
         self._lanes: dict[str, deque[str]] = {}
         self._turn: deque[str] = deque()
+        self._held: Claim | None = None
         self._done: set[str] = set()
         self._not_before: dict[str, int] = {}
         self._stopped: set[str] = set()
@@ -136,17 +139,18 @@ class Worker:
     def _work_through(self, worker: str, stop: Callable[[], bool]) -> bool:
         """One job of each lane in turn until none is ready. True when any job made progress."""
         progressed = False
-        while self._turn and not stop():
-            name = self._turn.popleft()
-            ready = self._next_ready(name)
-            if ready is None:
-                continue
-            done = self._review(ready, worker)
-            if done is None:
-                continue
-            progressed = progressed or done.state not in {"waiting", "stopped"}
-            if not (done.state == "waiting" and done.blocks_lane):
-                self._turn.append(name)
+        try:
+            while self._turn and not stop():
+                name = self._turn.popleft()
+                ready = self._next_ready(name)
+                done = self._review(ready, worker) if ready is not None else None
+                if done is None:
+                    continue
+                progressed = progressed or done.state not in {"waiting", "stopped"}
+                if not (done.state == "waiting" and done.blocks_lane):
+                    self._turn.append(name)
+        finally:
+            self._let_go()
         return progressed
 
     def _next_ready(self, lane: str) -> str | None:
@@ -164,8 +168,7 @@ class Worker:
         return None
 
     def _review(self, job_id: str, worker: str) -> Advance | None:
-        lane: Lane = lane_of(job_id)
-        claim = self._claims.claim(lane, worker)
+        claim = self._own(lane_of(job_id), worker)
         if claim is None:
             return None
         try:
@@ -174,12 +177,26 @@ class Worker:
             done = Advance(job_id, "stopped", error.message)
         except LockTimeout as error:
             done = Advance(job_id, "waiting", error.message, self._clock.now_ms() + 1000, blocks_lane=True)
-        finally:
-            self._claims.release(claim)
-        self._note(done, lane)
+        self._note(done)
         return done
 
-    def _note(self, done: Advance, lane: Lane) -> None:
+    def _own(self, lane: Lane, worker: str) -> Claim | None:
+        """The claim of a lane: the one of the job before, while it is of that lane and still the highest."""
+        held = self._held
+        if held is not None and held.lane == lane.name and self._claims.holds(held):
+            return held
+        self._let_go()
+        self._held = self._claims.claim(lane, worker)
+        return self._held
+
+    def _let_go(self) -> None:
+        """Release the lane; a claim that cannot be released ends with this worker's life."""
+        held, self._held = self._held, None
+        if held is not None:
+            with contextlib.suppress(StorageError):
+                self._claims.release(held)
+
+    def _note(self, done: Advance) -> None:
         self.report.add(done)
         if done.state == "waiting":
             self._not_before[done.job_id] = done.until_ms
@@ -190,6 +207,6 @@ class Worker:
             self._log("stopped", done.job_id, done.reason)
         else:
             self._done.add(done.job_id)
-        jobs = self._lanes.get(lane.name)
+        jobs = self._lanes.get(lane_of(done.job_id).name)
         if jobs and jobs[0] == done.job_id:
             jobs.popleft()
