@@ -9,11 +9,11 @@ from pathlib import Path
 from perdure import __version__
 from perdure.authority.filesystem import layout
 from perdure.authority.filesystem.attempts import FileAttempts
-from perdure.authority.filesystem.claims import FileClaims
+from perdure.authority.filesystem.claims import Beat, FileClaims
 from perdure.authority.filesystem.coverage import FileCoverage
 from perdure.authority.filesystem.erase import FileErase
 from perdure.authority.filesystem.exposure import FileExposures
-from perdure.authority.filesystem.home import Home, make_home, open_home, start_writing
+from perdure.authority.filesystem.home import POLICY_VERSION, Home, make_home, open_home, start_writing
 from perdure.authority.filesystem.inspect import FileInspect
 from perdure.authority.filesystem.memory import FileMemory
 from perdure.authority.filesystem.project import Project, find_project
@@ -69,7 +69,8 @@ class App:
         self.clock, self.ids = RealClock(), RealIds()
         self.records = home.records
         self.queue = FileQueue(self.records)
-        self.claims = FileClaims(self.records, self.clock, self.ids)
+        about = Beat("", 0.0, release=__version__, policy=POLICY_VERSION, process=os.getpid())
+        self.claims = FileClaims(self.records, self.clock, self.ids, about=about)
         self.attempts = FileAttempts(self.records, self.claims, largest_hold=_largest_hold(config))
         self.memory = FileMemory(self.records, home.key)
         self.coverage = FileCoverage(self.records, self.queue, self.ids)

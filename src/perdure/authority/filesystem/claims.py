@@ -34,17 +34,23 @@ class WorkerFile(Record, frozen=True, forbid_unknown_fields=True):
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """A worker's last sign of progress; unsynced."""
+    """A worker's last sign of progress, unsynced: who it is (E-07), and when on the boot-time clock."""
 
     boot_id: str
     boot_seconds: float
+    release: str = ""
+    policy: int = 0
+    process: int = 0
+    project_root: str | None = None  # None: it works for all projects
 
 
 class FileClaims:
     """See `perdure.ports.claims.Claims`."""
 
-    def __init__(self, records: Records, clock: Clock, ids: Ids) -> None:
+    def __init__(self, records: Records, clock: Clock, ids: Ids, *, about: Beat | None = None) -> None:
+        """`about` is what this process's heartbeats say of it; its times do not matter."""
         self._records, self._clock, self._ids = records, clock, ids
+        self._about = about or Beat("", 0.0)
         self._lives: dict[str, Lock] = {}
 
     def register(self) -> str:
@@ -84,7 +90,9 @@ class FileClaims:
 
     def beat(self, worker: str) -> None:
         """See `Claims.beat`."""
-        mark = Beat(self._clock.boot_id(), self._clock.boot_seconds())
+        mark = msgspec.structs.replace(
+            self._about, boot_id=self._clock.boot_id(), boot_seconds=self._clock.boot_seconds()
+        )
         with contextlib.suppress(StorageError):
             self._records.disk.note(f"{layout.BEATS}/{worker}", msgspec.json.encode(mark))
 
