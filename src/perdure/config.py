@@ -19,6 +19,8 @@ NANODOLLARS = 1_000_000_000
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Money = Annotated[float, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+Seconds = Annotated[int, msgspec.Meta(ge=1, le=600)]
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -36,7 +38,7 @@ class Reviewer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     base_url: str | None = None
     effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
     output_tokens_max: Positive = 2_048
-    timeout_seconds: Positive = 120
+    timeout_seconds: Seconds = 120
     credential: str | None = None  # the NAME of an environment variable or keyring entry
     json_mode: bool = True  # openai: ask for a JSON object
     legacy_max_tokens: bool = False  # openai: for servers that only know max_tokens
@@ -45,12 +47,18 @@ class Reviewer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     price: Price | None = None
 
 
-class DailyLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Limits per UTC day for a paid reviewer."""
+class SpendingLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Limits for a paid reviewer: per UTC day, per UTC month, and per hour against a runaway (B-08).
+
+    From `alert_share` of a limit on, status and budget reports warn.
+    """
 
     calls: Positive = 200
     tokens: Positive = 2_000_000
     usd: Money = 1.0
+    usd_per_month: Money = 20.0
+    calls_per_hour: Positive = 60
+    alert_share: Share = 0.8
 
     def limits(self) -> Limits:
         """In the units of the budget."""
@@ -58,6 +66,8 @@ class DailyLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
             calls_per_day=self.calls,
             tokens_per_day=self.tokens,
             cost_nanodollars_per_day=int(self.usd * NANODOLLARS),
+            cost_nanodollars_per_month=int(self.usd_per_month * NANODOLLARS),
+            calls_per_hour=self.calls_per_hour,
         )
 
 
@@ -85,7 +95,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     mode: Literal["embedded", "shadow", "external"] = "embedded"
     reviewer: Reviewer = msgspec.field(default_factory=Reviewer)
-    limits: DailyLimits = msgspec.field(default_factory=DailyLimits)
+    limits: SpendingLimits = msgspec.field(default_factory=SpendingLimits)
     retries: Policy = msgspec.field(default_factory=Policy)
     injection: Injection = msgspec.field(default_factory=Injection)
     project: ProjectRules = msgspec.field(default_factory=ProjectRules)

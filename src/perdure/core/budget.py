@@ -9,6 +9,7 @@ import msgspec
 from perdure.core.attempt import Attempt, Usage, day_of
 
 ZERO = Usage(0, 0, 0)
+_MONTH_DIGITS = 6
 
 
 class Amount(msgspec.Struct, frozen=True):
@@ -43,17 +44,19 @@ class Exposure(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Daily limits of one provider; None is no limit."""
+    """Limits of one provider; None is no limit. The hourly one is the guard against a runaway (B-08)."""
 
     calls_per_day: int | None = None
     tokens_per_day: int | None = None
     cost_nanodollars_per_day: int | None = None
+    cost_nanodollars_per_month: int | None = None
+    calls_per_hour: int | None = None
 
 
 class OverBudget(msgspec.Struct, frozen=True):
     """Why a reservation is not admitted. `never` says that even an empty day would not fit it (B-02)."""
 
-    what: str  # "calls", "tokens" or "cost"
+    what: str  # "calls", "tokens", "cost", "cost this month" or "calls this hour"
     needed: int
     used: int
     limit: int
@@ -104,13 +107,46 @@ def charge(attempts: Iterable[Attempt], *, provider: str, day: str, largest_hold
     return total
 
 
-def admit(current: Exposure, hold: Usage, limits: Limits) -> OverBudget | None:
-    """None when the hold fits into what is left, else the first limit that it would pass (B-02)."""
+def month_cost(attempts: Iterable[Attempt], *, provider: str, day: str, largest_hold: Usage = ZERO) -> int:
+    """What counts against a day's month, in nano-dollars, of days that still have their attempts (B-08)."""
+    month = day[:_MONTH_DIGITS]
+    total = 0
+    for attempt in attempts:
+        owner = attempt.reserved.provider if attempt.reserved is not None else provider
+        here = day_of(attempt.attempt_id)[:_MONTH_DIGITS] >= month
+        if owner == provider and (here or unresolved(attempt)):
+            total += exposure(attempt, largest_hold).total.cost_nanodollars
+    return total
+
+
+def calls_since(attempts: Iterable[Attempt], *, provider: str, since_ms: int) -> int:
+    """How many calls were reserved since then and not cancelled."""
+    return sum(
+        attempt.reserved is not None
+        and attempt.reserved.provider == provider
+        and attempt.reserved.reserved_ms >= since_ms
+        and attempt.state != "cancelled"
+        for attempt in attempts
+    )
+
+
+def admit(
+    current: Exposure,
+    hold: Usage,
+    limits: Limits,
+    *,
+    month_cost_nanodollars: int = 0,
+    hour_calls: int = 0,
+) -> OverBudget | None:
+    """None when the hold fits into what is left, else the first limit that it would pass (B-02, B-08)."""
     used = current.total
+    cost = hold.cost_nanodollars
     wanted = (
         ("calls", used.calls, 1, limits.calls_per_day),
         ("tokens", used.tokens, hold.tokens, limits.tokens_per_day),
-        ("cost", used.cost_nanodollars, hold.cost_nanodollars, limits.cost_nanodollars_per_day),
+        ("cost", used.cost_nanodollars, cost, limits.cost_nanodollars_per_day),
+        ("cost this month", month_cost_nanodollars, cost, limits.cost_nanodollars_per_month),
+        ("calls this hour", hour_calls, 1, limits.calls_per_hour),
     )
     for what, have, need, limit in wanted:
         if limit is not None and have + need > limit:

@@ -39,6 +39,7 @@ from perdure.service.facts import read_facts
 from perdure.service.publish import Log, Publisher
 
 PROVIDER_WAIT_MS = 60_000
+HOUR_GUARD_MS = 600_000
 FENCED = "another worker took the lane over"
 
 
@@ -287,19 +288,31 @@ def next_day_ms(now_ms: int) -> int:
     return int(midnight.timestamp() * 1000)
 
 
+_SETTINGS = {
+    "calls": "calls",
+    "tokens": "tokens",
+    "cost": "usd",
+    "cost this month": "usd_per_month",
+    "calls this hour": "calls_per_hour",
+}
+
+
 def _over_budget(job_id: str, over: OverBudget, provider: str, now_ms: int) -> Advance:
+    """Pause the lane and say why (B-08); limits never end a job."""
+    setting = _SETTINGS[over.what]
     if over.never:
-        setting = "usd" if over.what == "cost" else over.what
         reason = (
-            f"one call may need {over.needed:,} {over.what} and the daily limit is {over.limit:,}: "
+            f"one call may need {over.needed:,} {over.what} and the limit is {over.limit:,}: "
             f"it can never fit; raise limits.{setting} or lower reviewer.output_tokens_max"
         )
     else:
         reason = (
-            f"today's budget of {provider} is used up: {over.used:,} of {over.limit:,} {over.what} are "
-            f"spent, held or unknown and one call may need {over.needed:,}; see perdure budget show"
+            f"the budget of {provider} is used up: {over.used:,} of {over.limit:,} {over.what} are "
+            f"spent, held or unknown and one call may need {over.needed:,} (limits.{setting}); "
+            "see perdure budget show"
         )
-    return Advance(job_id, "waiting", reason, next_day_ms(now_ms), blocks_lane=True)
+    until_ms = now_ms + HOUR_GUARD_MS if over.what == "calls this hour" else next_day_ms(now_ms)
+    return Advance(job_id, "waiting", reason, until_ms, blocks_lane=True)
 
 
 def _ended(job_id: str, ended: Outcome | OutcomeTombstone | None) -> Advance:

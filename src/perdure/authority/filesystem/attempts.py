@@ -23,9 +23,20 @@ from perdure.core.attempt import (
     attempt_id,
     day_of,
 )
-from perdure.core.budget import ZERO, Exposure, Limits, OverBudget, admit, charge, unresolved
+from perdure.core.budget import (
+    ZERO,
+    Exposure,
+    Limits,
+    OverBudget,
+    admit,
+    calls_since,
+    charge,
+    month_cost,
+    unresolved,
+)
 from perdure.core.record import Record
 from perdure.errors import Damaged, NotFound, Refused
+from perdure.ports.retain import DayTotals
 
 PARTS: dict[str, type[Record]] = {
     "reserved": Reserved,
@@ -35,6 +46,8 @@ PARTS: dict[str, type[Record]] = {
     "reconciled": Reconciled,
 }
 _DAY_DIGITS = 8
+_MONTH_DIGITS = 6
+_HOUR_MS = 3_600_000
 
 
 class _Owners(Protocol):
@@ -77,11 +90,32 @@ class FileAttempts:
                 return None
             if limits is not None:
                 self._sweep_orphans()
-                over = admit(self._charge(draft.provider, draft.day), draft.hold, limits)
+                over = self._over(draft, limits)
                 if over is not None:
                     return over
             self._publish(draft.attempt_id, "reserved", draft)
         return draft
+
+    def _over(self, draft: Reserved, limits: Limits) -> OverBudget | None:
+        made = self.all()
+        open_days = month_cost(made, provider=draft.provider, day=draft.day, largest_hold=self._largest_hold)
+        return admit(
+            charge(made, provider=draft.provider, day=draft.day, largest_hold=self._largest_hold),
+            draft.hold,
+            limits,
+            month_cost_nanodollars=open_days + self._closed_cost(draft.provider, draft.day[:_MONTH_DIGITS]),
+            hour_calls=calls_since(made, provider=draft.provider, since_ms=draft.reserved_ms - _HOUR_MS),
+        )
+
+    def _closed_cost(self, provider: str, month: str) -> int:
+        """What days of a month cost whose attempts are gone and whose totals stay."""
+        cost = 0
+        for day in self._records.disk.names(layout.BUDGETS):
+            if len(day) == _DAY_DIGITS and day.startswith(month):
+                totals = self._records.found(f"{layout.BUDGETS}/{day}", DayTotals)
+                rows = totals.providers if totals is not None else ()
+                cost += sum(row.amount.cost_nanodollars for row in rows if row.provider == provider)
+        return cost
 
     def decide_fate(self, fate: Fate) -> bool:
         """See `Attempts.decide_fate`. A fate that this process wrote before still means: not the creator."""
