@@ -160,6 +160,29 @@ def test_an_api_error_fails_the_turn_unless_a_later_answer_repairs_it(tmp_path: 
     assert "ERROR-MARK" not in repr(read)
 
 
+@pytest.mark.requirement("K-04")
+def test_what_the_harness_says_at_a_resume_is_no_answer(tmp_path: Path) -> None:
+    """A made-up answer after a killed run carries a stop sequence; the turn stays unfinished."""
+    transcript = Transcript()
+    transcript.user("Do it.")
+    transcript.uses("Bash")
+    transcript.add("assistant", message=NO_ANSWER | {"content": [{"type": "text", "text": "Nothing."}]})
+    assert ends(read_session(transcript.write(tmp_path))) == ["unfinished"]
+
+
+@pytest.mark.requirement("E-02")
+def test_a_sub_agent_at_the_end_of_the_file_is_not_the_leaf(tmp_path: Path) -> None:
+    """Sub-agents of older releases write into the same file; the main conversation is read all the same."""
+    transcript = Transcript()
+    transcript.user("Do it.")
+    transcript.says("Done.")
+    transcript.leaf = None
+    transcript.user("MARK", isSidechain=True)
+    transcript.says("MARK", isSidechain=True)
+    (turn,) = read_session(transcript.write(tmp_path)).turns
+    assert (turn.end, lines(turn)) == ("settled", [("user", "Do it."), ("assistant", "Done.")])
+
+
 @pytest.mark.requirement("E-02", "L-04")
 @pytest.mark.parametrize(
     ("content", "fields"),

@@ -13,7 +13,7 @@ from perdure.authority.filesystem import layout
 from perdure.authority.filesystem.project import Project
 from perdure.config import Config, SpendingLimits
 from perdure.core.attempt import Attempt, Fate, Reserved, Usage
-from perdure.core.budget import Amount, Exposure, Limits, admit, calls_since, month_cost
+from perdure.core.budget import Exposure, Limits, admit, calls_since, month_cost
 from perdure.core.evidence import Evidence, EvidenceLine, EvidenceTurn
 from perdure.core.job import make_job
 from perdure.core.memory import main_branch_id

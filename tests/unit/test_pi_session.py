@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from perdure.core.evidence import RawTurn
+from perdure.core.windows import windows
 from perdure.errors import UsageError
 from perdure.hosts.sessions import SessionRead, read_session
 from tests.session_files import PiSession
@@ -326,7 +327,7 @@ def test_entries_of_a_wrong_shape_take_nothing_down(tmp_path: Path, message: Any
     assert ends(read) == ["settled", "settled"]
 
 
-@pytest.mark.requirement("K-04", "E-02")
+@pytest.mark.requirement("K-04", "E-02", "E-03")
 def test_the_bundled_session_of_the_real_pi_reads_whole() -> None:
     """The demo's session, written by Pi itself: five settled turns and a failed one, no machine's paths."""
     read = read_session(DEMO)
@@ -338,3 +339,7 @@ def test_the_bundled_session_of_the_real_pi_reads_whole() -> None:
         "bash ok",
     ]
     assert "/tmp" not in DEMO.read_text(encoding="utf-8")
+    (window,) = windows(read.host, read.session, read.turns, ()).evidence
+    assert len(window.turns) == 5
+    assert "heron" in repr(read.turns)
+    assert "heron" not in repr(window)

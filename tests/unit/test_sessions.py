@@ -94,6 +94,7 @@ def test_a_name_that_is_not_utf8_is_shown_safely(tmp_path: Path) -> None:
         b"\n\n",
         b"hello\n",
         b"{}\n",
+        b"{}\n" * 100,
         b'{"type":"message","id":"a","message":{"role":"user"}}\n',
         b"\x00" * 64,
         b"[1]\n",
@@ -209,7 +210,7 @@ def test_marks_line_ends_and_odd_characters(tmp_path: Path) -> None:
     """A byte order mark, CRLF, blank lines, U+2028, NUL and lone surrogates all end in a clear result."""
     session = PiSession()
     session.turn("One\u2028\u0085 line.", "NUL \0 and \ud83d alone.")
-    text = session.text().replace("\n", "\r\n\r\n  \r\n")
+    text = session.text().replace("\n", "\r\n\r\n  \r\n").replace('", "', '",\r"')
     path = tmp_path / "odd.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + text.encode())
     read = read_session(path)

@@ -199,7 +199,7 @@ def _checked_key(item: Item, key: str | None) -> str | None:
 def _checked_kind(item: Item) -> str:
     fault = check_kind(item.kind)
     if fault:
-        msg = f"{item.where}: {fault}; found {item.kind[:40]!r}."
+        msg = f"{item.where}: {fault}."
         raise UsageError(msg)
     return item.kind
 

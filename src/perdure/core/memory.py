@@ -13,7 +13,8 @@ import msgspec
 
 from perdure.core.canonical import digest
 from perdure.core.record import Record, record_digest
-from perdure.core.text import ENTRY_CHARS_MAX, normalize_key
+from perdure.core.text import ENTRY_CHARS_MAX, check_fact, normalize_key
+from perdure.errors import TextRefused
 
 Importance = Literal["high", "normal", "low"]
 Origin = Literal["tool", "review", "capture", "import", "edit"]
@@ -316,6 +317,11 @@ def _checked(entry: Entry) -> Entry:
     if len(entry.text) > ENTRY_CHARS_MAX:
         msg = f"an entry holds at most {ENTRY_CHARS_MAX} characters, this one has {len(entry.text)}"
         raise EditRefused("too-long", msg)
+    if entry.key is not None:
+        try:
+            check_fact(entry.key, entry.text)
+        except TextRefused as refused:
+            raise EditRefused(refused.code, refused.message.rstrip(".")) from refused
     return entry
 
 

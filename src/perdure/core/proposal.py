@@ -7,18 +7,22 @@ for "nothing to remember" (Q-14).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Literal
 
 import msgspec
 
-from perdure.core.text import check_entry_text, check_key
+from perdure.core.secrets import find_secrets
+from perdure.core.text import check_entry_text, check_fact, check_key
 from perdure.errors import TextRefused
 
 OPERATIONS_MAX = 8
 PROPOSAL_CHARS_MAX = 64_000
 RATIONALE_CHARS_MAX = 400
 KIND_CHARS_MAX = 40
+
+_PLACE = re.compile(r"(?:\.[a-z]{1,12}|\[(?:\d+|\.\.\.)\])*")
 
 ImportanceName = Literal["high", "normal", "low"]
 Verdict = Literal["confirmed", "contradicted", "outdated"]
@@ -99,7 +103,7 @@ def parse_proposal(
     try:
         proposal = msgspec.json.decode(_unfenced(text).encode("utf-8"), type=Proposal)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        return Malformed(f"the answer must be one JSON object of the schema: {error}")
+        return Malformed(f"the answer must be one JSON object of the schema: {_schema_fault(str(error))}")
     if len(proposal.operations) > operations_max:
         return Malformed(f"{len(proposal.operations)} operations, at most {operations_max} are allowed")
     for number, operation in enumerate(proposal.operations, 1):
@@ -117,10 +121,10 @@ def check_operation(
         return "it names no evidence"
     strange = [name for name in operation.evidence if name not in evidence_ids]
     if strange:
-        return f"evidence {strange[0][:20]!r} was not shown"
+        return f"{len(strange)} of its lines of evidence were not shown"
     gone = [name for name in targets(operation) if name not in entry_ids]
     if gone:
-        return f"entry {gone[0][:20]!r} is not on the branch"
+        return f"{len(gone)} of its entries are not on the branch"
     if isinstance(operation, MergeOp) and len(set(operation.entries)) < 2:  # noqa: PLR2004 - "several"
         return "a merge needs at least two different entries"
     if len(operation.rationale) > RATIONALE_CHARS_MAX:
@@ -139,6 +143,8 @@ def check_kind(kind: str) -> str | None:
     """What is wrong with a kind's name, or None."""
     if not kind or len(kind) > KIND_CHARS_MAX or not kind.replace("-", "").replace("_", "").isalnum():
         return f"a kind is a word of letters, digits, - and _, at most {KIND_CHARS_MAX} long"
+    if find_secrets(kind):
+        return "a kind must not look like a secret"
     return None
 
 
@@ -147,11 +153,22 @@ def _text_fault(operation: Operation) -> str | None:
         if isinstance(operation, AddOp | ReplaceOp | MergeOp):
             check_entry_text(operation.text)
             if operation.key is not None:
-                check_key(operation.key)
+                check_fact(check_key(operation.key), operation.text)
         check_entry_text(operation.rationale or "none")
     except TextRefused as refused:
         return refused.message
     return check_kind(operation.kind) if isinstance(operation, AddOp) else None
+
+
+def _schema_fault(fault: str) -> str:
+    """What does not fit the schema, and where, without a word of the answer itself."""
+    reason, _, where = fault.rpartition(" - at `$")
+    place = f" at ${where[:-1]}" if reason and _PLACE.fullmatch(where[:-1]) else ""
+    reason = reason or where
+    for quoting in ("Object contains unknown field", "Invalid value"):
+        if reason.startswith(quoting):
+            reason = quoting
+    return f"{reason}{place}"
 
 
 def _unfenced(text: str) -> str:

@@ -86,15 +86,20 @@ _NOUN_WORDS = frozenset(word for noun in NOUNS for word in noun.words)
 _SHORTEST = {"strong": 3, "medium": 8, "weak": 20}
 
 
-def find_named(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
+def occurs(literal: str, lower: str, lexicon: str) -> bool:
+    """Say whether a literal is in a text; `lexicon` holds each of its words once and is searched first."""
+    return all(part in lexicon for part in literal.split()) and literal in lower
+
+
+def find_named(text: str, lower: str, lexicon: str) -> Iterator[tuple[int, int, str]]:
     """Give the spans (start, end, kind) of values that their name or their sentence calls a secret.
 
-    `lower` is the lower-cased text, of the same length.
+    `lower` is the lower-cased text, of the same length, and `lexicon` its distinct words.
     """
     plain = text.isascii()
     for noun in NOUNS:
         for word in noun.words:
-            if (plain and not word.isascii()) or word not in lower:
+            if (plain and not word.isascii()) or not occurs(word, lower, lexicon):
                 continue
             at, done = lower.find(word), 0
             while at >= 0:
@@ -273,6 +278,8 @@ def _after_space(text: str, at: int, name: str, noun: Noun) -> tuple[int, int] |
 
 def _told(text: str, start: int, at: int, noun: Noun) -> tuple[int, int] | None:
     """Give the value that a sentence says is the secret: "my password for the box is ..."."""
+    if noun.trust == "weak" and text[at : at + 1] in {":", "="}:
+        return None
     end = _SENTENCE_END.search(text, at, at + _TOLD_REACH)
     if noun.whole and noun.trust == "strong" and not _TOLD_DIRECTLY.match(text, at):
         return None

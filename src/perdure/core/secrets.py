@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from perdure.core.secret_blocks import find_blocks, find_public_blocks
-from perdure.core.secret_names import find_named, find_told_before
+from perdure.core.secret_names import find_named, find_told_before, occurs
 from perdure.core.secret_rules import DOTTED_RULES, INNER_RULES, VALUE_RULES, ValueRule
 from perdure.core.secret_rules_context import NOUNS
 from perdure.core.secret_rules_forms import FORMS, Form
@@ -119,10 +119,10 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
 }
 
 
-def _form_spans(text: str, lower: str) -> Iterator[Span]:
+def _form_spans(text: str, lower: str, lexicon: str) -> Iterator[Span]:
     for form in FORMS:
         for anchor in form.anchors:
-            if anchor in lower:
+            if occurs(anchor, lower, lexicon):
                 yield from _formed(form, anchor, text, lower)
 
 
@@ -152,7 +152,9 @@ def lowered(text: str) -> str:
 
 def _long_words(text: str) -> str:
     """Join the words that could be a value of some shape: long, with a digit or mixed inside."""
-    return "\n".join(word for word in text.split() if len(word) >= _WORD_CHARS_MIN and _MIXED.search(word))
+    return "\n".join(
+        word for word in set(text.split()) if len(word) >= _WORD_CHARS_MIN and _MIXED.search(word)
+    )
 
 
 def _full_scan(view: View) -> Iterator[Span]:
@@ -165,10 +167,11 @@ def _full_scan(view: View) -> Iterator[Span]:
 
 def _every_span(view: View) -> Iterator[Span]:
     lower = lowered(view.text)
+    lexicon = "\n".join(set(lower.split()))
     yield from find_blocks(view.text)
     yield from _value_spans(view, _long_words(view.text))
-    yield from _form_spans(view.text, lower)
-    yield from find_named(view.text, lower)
+    yield from _form_spans(view.text, lower, lexicon)
+    yield from find_named(view.text, lower, lexicon)
 
 
 def _joined_scan(view: View) -> Iterator[Span]:

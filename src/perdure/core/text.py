@@ -43,6 +43,7 @@ _MARKED_LATIN = re.compile(r"([a-z])[\u0300-\u036f]+")
 _SPACES = re.compile(r"\s+")
 _INSTRUCTION = [re.compile(pattern) for pattern in INSTRUCTIONS]
 _FRAME = re.compile("|".join(f"(?:{pattern})" for pattern in FRAMES), re.IGNORECASE)
+_KEEP_ELSEWHERE = "Say where the secret is kept instead, for example in the keyring."
 _REPHRASE = (
     "State it as a fact about the project, or as a preference; not as an order about how the model works."
 )
@@ -103,6 +104,14 @@ def check_key(key: str, *, reserved: bool = False) -> str:
     return clean
 
 
+def check_fact(key: str, text: str) -> None:
+    """Refuse a text that is a secret only because of its key. Raises `TextRefused` with code "secret"."""
+    findings = find_secrets(f"{key}: {text}")
+    if findings:
+        message = f"The text under that key is a secret ({findings[0].kind}), and memory is shown to models."
+        raise TextRefused("secret", message, advice=_KEEP_ELSEWHERE)
+
+
 def _readable(text: str, what: str) -> str:
     """Normalise a text, refusing what is not plain readable characters."""
     text = _LINE_ENDS.sub("\n", text)
@@ -127,9 +136,7 @@ def _check_meaning(text: str, what: str) -> None:
     findings = find_secrets(text)
     if findings:
         message = f"{what} holds a secret ({findings[0].kind}), and memory is shown to models."
-        raise TextRefused(
-            "secret", message, advice="Say where the secret is kept instead, for example in the keyring."
-        )
+        raise TextRefused("secret", message, advice=_KEEP_ELSEWHERE)
     if any(_FRAME.search(view.text) for view in _plain_views(text)):
         message = f"{what} holds a tag that frames a prompt."
         raise TextRefused("fence", message, advice="Describe the tag in words.")
