@@ -142,7 +142,9 @@ def looks_chosen(value: str) -> bool:
     digits = any(c.isdigit() for c in value)
     if letters and digits:
         return not re.fullmatch(
-            r"[a-zA-Z]+[-_]?\d{1,2}(?:-[a-z]+)+|\d+-[a-z]+(?:-[a-z]+)*|[A-Z]{2,}-\d+", value
+            r"[a-zA-Z]+[-_]?\d{1,2}(?:-[a-z]+)*-(?:[a-z]+ed|based|like|style|compatible|only|safe)"
+            r"|\d+-[a-z]+(?:-[a-z]+)*|[A-Z]{2,}-\d+",
+            value,
         )
     if re.search(r"[A-Za-z0-9][!@#$%^&*+=~?_|\\]+[A-Za-z0-9]", value) or re.search(r"[!@#$%^&*+=~]$", value):
         return not _DOTTED.fullmatch(value) and not re.fullmatch(

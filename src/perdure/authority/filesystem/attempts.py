@@ -238,4 +238,4 @@ def with_part(attempt: Attempt, part: str, record: Record) -> Attempt:
 def is_part(name: str) -> bool:
     """Whether a name in a day's folder can be a record of an attempt."""
     attempt, _, part = name.rpartition(".")
-    return part in PARTS and len(attempt) == len(attempt_id("00000000", "0" * 76, 1))
+    return part in PARTS and len(attempt) >= len(attempt_id("00000000", "0" * 76, 1))

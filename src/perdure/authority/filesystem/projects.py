@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from perdure.authority.filesystem import layout
 from perdure.authority.filesystem.project import Project
 from perdure.authority.filesystem.records import Records
@@ -22,13 +24,18 @@ class ProjectFile(Record, frozen=True, forbid_unknown_fields=True):
 def bind(records: Records, project: Project, *, now_ms: int) -> None:
     """Elect the root of a key. Raises Conflict when the key stands for another root."""
     path = f"{layout.scope_folder(project.key)}/project.json"
+    root = legible(project.root)
     standing = records.read(path, ProjectFile)
     if standing is None:
-        mine = ProjectFile(key=project.key, root=project.root, made_ms=now_ms)
-        standing, _ = records.elect(path, mine)
-    if standing.root != project.root:
-        msg = f"{project.key} is the memory of {standing.root}, not of {project.root}."
+        standing, _ = records.elect(path, ProjectFile(key=project.key, root=root, made_ms=now_ms))
+    if standing.root != root:
+        msg = f"{project.key} is the memory of {standing.root}, not of {root}."
         raise Conflict(msg, advice="Nothing was changed. Please report this.")
+
+
+def legible(path: str) -> str:
+    """A path as records and people can hold it: bytes that are not UTF-8 become escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def bound(records: Records, key: str) -> ProjectFile | None:
