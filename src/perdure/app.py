@@ -28,6 +28,7 @@ from perdure.core.attempt import Usage
 from perdure.core.memory import main_branch_id
 from perdure.errors import ConfigError
 from perdure.ports.provider import Provider
+from perdure.service.adoption import charge_rest_of_day
 from perdure.service.budget import BudgetService
 from perdure.service.capture import CaptureService
 from perdure.service.curate import Curator, Profile
@@ -87,6 +88,19 @@ class App:
     def close(self) -> None:
         """Close the home."""
         self.home.close()
+
+    def charge_adoption(self) -> str | None:
+        """Count the rest of today's limits of a paid reviewer as unknown, after a home was adopted."""
+        if not self.provider.paid:
+            return None
+        return charge_rest_of_day(
+            self.attempts,
+            provider=self.provider.name,
+            model=self.provider.model,
+            limits=self.config.limits.limits(),
+            clock=self.clock,
+            ids=self.ids,
+        )
 
     def begin_writing(self) -> None:
         """Note that this process writes; to be called before the first write (rule 14)."""

@@ -13,7 +13,10 @@ import pytest
 from perdure.app import App
 from perdure.authority.filesystem import filesystems, home, layout
 from perdure.authority.filesystem.home import Format, adopt, open_home, start_writing
+from perdure.core import attempt
 from perdure.errors import NewerVersion, NotFound, Refused
+from perdure.ports.provider import Answered, Usage
+from perdure.provider.replay import ReplayProvider
 
 
 @pytest.fixture
@@ -156,3 +159,19 @@ def test_making_a_home_twice_changes_nothing(app: App) -> None:
     again = home.make_home(app.home.path)
     assert (again.format, again.key) == (app.home.format, app.home.key)
     again.close()
+
+
+@pytest.mark.requirement("S-08", "B-06")
+def test_adopting_a_home_counts_the_rest_of_the_day_as_unknown(app: App) -> None:
+    """The other copy may have spent what was left; the amount can be reconciled by hand."""
+    paid = ReplayProvider([Answered("{}", Usage(1, 1, 1), None)])
+    app.provider = paid
+    assert paid.paid
+    name = app.charge_adoption()
+    assert name is not None
+    exposure = app.attempts.charge("replay", name[:8])
+    assert exposure.unknown.cost_nanodollars == app.config.limits.limits().cost_nanodollars_per_day
+    app.budget_service().reconcile(name, reason="nothing was spent", usage=attempt.Usage(0, 0, 0))
+    assert app.attempts.charge("replay", name[:8]).total.cost_nanodollars == 0
+    found = app.verify_service().verify()
+    assert found.ok, found.findings

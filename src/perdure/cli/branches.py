@@ -117,7 +117,14 @@ def _revision(parser: argparse.ArgumentParser) -> None:
 
 
 def _limit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--limit", metavar="N", type=int, help="show at most so many revisions")
+    parser.add_argument("-n", "--limit", metavar="N", type=_count, help="show at most so many revisions")
+
+
+def _count(value: str) -> int:
+    found = int(value)
+    if found < 1:
+        raise ValueError(value)
+    return found
 
 
 COMMANDS = (

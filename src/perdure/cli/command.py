@@ -97,7 +97,7 @@ class Context:
     @property
     def interactive(self) -> bool:
         """Whether somebody can answer a question."""
-        return sys.stdin.isatty() and sys.stderr.isatty()
+        return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
     def confirm(self, question: str, shown: Iterable[str] = ()) -> bool:
         """Ask on the terminal, unless --yes was given. Raises UsageError when nobody can answer."""
@@ -116,6 +116,9 @@ def text_argument(value: str) -> str:
     """The text itself, or standard input for "-". Raises UsageError for what is not UTF-8 or far too long."""
     if value != "-":
         return value
+    if sys.stdin is None:
+        msg = "there is no standard input to read."
+        raise UsageError(msg)
     data = sys.stdin.buffer.read(STDIN_BYTES_MAX + 1)
     if len(data) > STDIN_BYTES_MAX:
         msg = f"standard input has more than {STDIN_BYTES_MAX:,} bytes."

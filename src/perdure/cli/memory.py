@@ -38,7 +38,7 @@ def remember(context: Context) -> Answer:
     context.begin_writing()
     written = context.memory.remember(
         text,
-        kind=options.kind or ("user" if context.user_wide else "project"),
+        kind=("user" if context.user_wide else "project") if options.kind is None else options.kind,
         key=options.key,
         importance=options.importance,
         branch=context.branch,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TextIO
@@ -11,6 +12,14 @@ from perdure.core.exchange import DiffLine
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 _SIGNS = {"+": "green", "-": "red", "~": "dim"}
+_CONTROL = re.compile(r"(?!\x1b\[[0-9;]{0,8}m)[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def legible(text: str) -> str:
+    """The text with control characters as escapes, but for line breaks, tabs and colours: names of files and
+    folders may hold anything, and none of it shall steer a terminal.
+    """
+    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
 
 
 @dataclass(frozen=True)

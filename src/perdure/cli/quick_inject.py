@@ -18,12 +18,23 @@ from perdure.errors import PerdureError
 
 MAIN = "main"
 USER = "user"
+LAYOUT = 1
+POLICY = 1
 _BYTES_MAX = 512 * 1024
 _ID_DIGITS = 16
 _HEAD = b'{"body":'
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _BRANCH_FIELDS = {"branch_id", "changed_ms", "entries", "name", "parent", "project", "seq"}
 _ENTRY_FIELDS = {"created_ms", "entry_id", "importance", "key", "kind", "origin", "text", "updated_ms"}
+_FORMAT_FIELDS = {
+    "filesystem",
+    "filesystem_allowed",
+    "home_id",
+    "inode",
+    "layout",
+    "machine",
+    "made_ms",
+    "policy",
+}
 _SETTINGS = (b"injection", b"project", b"\\")
 
 
@@ -49,7 +60,7 @@ def quick_inject(words: list[str]) -> str | None:
         options = _options(words)
         home = _home()
         _check_settings(home)
-        root = os.open(home, _FOLDER)
+        root = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             _check_home(root)
             project = find_project(options["--project"])
@@ -133,7 +144,9 @@ def _check_home(root: int) -> None:
         raise _Unusual
     form = _record(root, "format", "format")
     os.stat("key", dir_fd=root, follow_symlinks=False)
-    if form is None or form["layout"] != 1 or form["inode"] != found.st_ino or form["machine"] != _machine():
+    if form is None or form.keys() != _FORMAT_FIELDS or (form["layout"], form["policy"]) != (LAYOUT, POLICY):
+        raise _Unusual
+    if (form["inode"], form["machine"]) != (found.st_ino, _machine()):
         raise _Unusual
 
 
@@ -277,7 +290,7 @@ def _folder(root: int, path: str) -> int | None:
     here = os.dup(root)
     for part in path.split("/") if path else ():
         try:
-            below = os.open(part, _FOLDER, dir_fd=here)
+            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
         except FileNotFoundError:
             return None
         finally:

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from perdure import __version__
 from perdure.cli.command import Answer, Command, Context
-from perdure.cli.paint import Paint
+from perdure.cli.paint import Paint, legible
 from perdure.cli.table import DEFAULTS, HINTS, MODULES, groups, load, load_all, members
 from perdure.errors import PerdureError, UsageError
 
@@ -43,7 +43,7 @@ class _Parser(argparse.ArgumentParser):
 def run(argv: list[str]) -> int:
     """Run one command line; returns the exit status."""
     _use_utf8()
-    as_json = "--json" in argv[: argv.index("--")] if "--" in argv else "--json" in argv
+    as_json = "--json" in _options(argv)
     try:
         return _run(argv)
     except PerdureError as error:
@@ -74,7 +74,11 @@ def _run(argv: list[str]) -> int:
         print(group_help(name))
         return 0
     command = load(name)
-    options = parser_of(command).parse_args([*shared, *rest])
+    parser = parser_of(command)
+    if {"-h", "--help"} & set(_options(rest)):
+        print(parser.format_help(), end="")
+        return 0
+    options = parser.parse_args([*shared, *rest])
     paint = Paint.for_stream(sys.stdout)
     context = Context(options, paint)
     try:
@@ -144,6 +148,11 @@ def _help_for(words: list[str]) -> str:
     return group_help(name) if name in groups() else parser_of(load(name)).format_help()
 
 
+def _options(words: list[str]) -> list[str]:
+    """The words in which options may stand: up to "--"."""
+    return words[: words.index("--")] if "--" in words else words
+
+
 def _leading(words: list[str]) -> tuple[list[str], list[str]]:
     """Split off the shared options before the next word."""
     place = 0
@@ -196,7 +205,7 @@ def _print(answer: Answer, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(answer.data, ensure_ascii=False))
     elif answer.text:
-        print(answer.text)
+        print(legible(answer.text))
     sys.stdout.flush()
 
 
@@ -207,14 +216,16 @@ def _fail(code: str, message: str, advice: str, status: int, *, as_json: bool) -
             print(json.dumps({"error": error}, ensure_ascii=False))
             sys.stdout.flush()
         else:
-            print(f"perdure: {message} {advice}".rstrip(), file=sys.stderr)
+            print(legible(f"perdure: {message} {advice}".rstrip()), file=sys.stderr)
     except BrokenPipeError:
         sys.stdout = io.StringIO()
     return status
 
 
 def _use_utf8() -> None:
-    """UTF-8 whatever the locale; what cannot be written is shown escaped."""
+    """UTF-8 whatever the locale; what cannot be written is shown escaped. Closed streams do no harm."""
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

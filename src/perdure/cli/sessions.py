@@ -27,7 +27,7 @@ def capture(context: Context) -> Answer:
         context.begin_writing()
     branch_id = context.app.branch_id(context.project.key, context.branch)
     planned = [_captured(context, session, branch_id, dry_run=True) for _, session in read]
-    turns = sum(found.turns_accepted for found in planned)
+    turns = len(_turns(planned))
     done = planned
     if not options.dry_run:
         question = f"{turns} turns would be taken in, more than {CONFIRM_TURNS}. Go on?"
@@ -64,6 +64,11 @@ def inject(context: Context) -> Answer:
         },
         block.text,
     )
+
+
+def _turns(planned: list[Captured]) -> set[str]:
+    """The turns that would be taken in; forks of one session share theirs."""
+    return {turn.turn_id for found in planned for evidence in found.evidence for turn in evidence.turns}
 
 
 def _captured(context: Context, session: SessionRead, branch_id: str, *, dry_run: bool) -> Captured:

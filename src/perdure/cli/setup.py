@@ -75,19 +75,12 @@ def status(context: Context) -> Answer:
     rows = [
         ("project", f"{project.root} ({_KINDS[project.kind]})"),
         ("memory", data["memory"]),
-        (
-            "branch",
-            f"{branch.name}: {len(branch.entries)} entries, {room} characters",
-        ),
+        ("branch", f"{branch.name}: {len(branch.entries)} entries, {room} characters"),
         ("jobs", f"{waiting} open, {len(closed)} closed"),
         ("workers", f"{data['workers']} running"),
         ("mode", _MODES[app.config.mode]),
         ("reviewer", f"{_reviewer_text(app)}{f'; {missing}' if missing else ''}"),
-        (
-            "today",
-            f"{total.calls} calls, {total.tokens:,} tokens, {dollars(total.cost_nanodollars)} at most",
-            "",
-        ),
+        ("today", f"at most {total.calls} calls, {total.tokens:,} tokens, {dollars(total.cost_nanodollars)}"),
     ]
     return Answer(data, table(rows))
 
@@ -129,8 +122,15 @@ def home_adopt(context: Context) -> Answer:
         found = adopt(home)
     finally:
         home.close()
-    data = {"adopted": True, "home": path, "home_id": found.home_id}
-    return Answer(data, f"{path} belongs to this machine now. Run perdure verify.")
+    charged = context.app.charge_adoption()
+    data = {"adopted": True, "home": path, "home_id": found.home_id, "charged": charged}
+    said = f"{path} belongs to this machine now. Run perdure verify."
+    if charged is not None:
+        said += (
+            "\nThe other copy may have spent the rest of today's budget: it is counted as unknown."
+            f"\nperdure budget reconcile {charged} settles it."
+        )
+    return Answer(data, said)
 
 
 def home_resume(context: Context) -> Answer:

@@ -27,8 +27,13 @@ _NO_LANE = "0" * (JOB_ID_DIGITS - _IDENTITY_DIGITS)
 
 
 def is_probe(job_id: str) -> bool:
-    """Whether a job id is that of a test call: no job stands behind it."""
+    """Whether a job id belongs to an attempt that no job stands behind."""
     return job_id.startswith(_NO_LANE)
+
+
+def no_job(ids: Ids) -> str:
+    """A fresh id for attempts that belong to no job."""
+    return _NO_LANE + ids.token(_IDENTITY_DIGITS)
 
 
 class Probe(msgspec.Struct, frozen=True):
@@ -72,7 +77,7 @@ class ProbeService:
         missing = self._provider.ready()
         if missing is not None:
             raise ProviderUnavailable(missing)
-        job_id = _NO_LANE + self._ids.token(_IDENTITY_DIGITS)
+        job_id = no_job(self._ids)
         day = utc_day(self._clock.now_ms())
         request = ReviewRequest(
             attempt_id=attempt_id(day, job_id, 1),
