@@ -75,6 +75,14 @@ bench: $(STAMP) ## measure, beside the floor; ONLY=name runs one; figures go to 
 quality: $(STAMP) ## measure precision, recall and leaks; ONLY=name runs one; figures go to build/*.json
 	@$(PYTHON) -m tools.bench quality $(ONLY)
 
+.PHONY: protocol
+protocol: $(STAMP) ## write protocol/ and the pictures of the documentation from the code
+	@$(PYTHON) -m tools.make_protocol
+
+.PHONY: crash
+crash: $(STAMP) ## crash everywhere for PERDURE_CRASH_SECONDS (60); figures go to build/crash.json
+	@$(PYTHON) -m tests.crash
+
 .PHONY: lock
 lock: $(STAMP) ## pin the requirements again, with hashes, from pyproject.toml
 	@bash tools/lock.sh $(VENV)

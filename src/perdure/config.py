@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
 import tomllib
-from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -105,8 +105,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 def load_config(path: str) -> Config:
     """Read a configuration file; a missing one is all defaults. Raises ConfigError naming file and field."""
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(CONFIG_BYTES_MAX + 1)
+        data = _read(path)
     except FileNotFoundError:
         return Config()
     except OSError as error:
@@ -124,6 +123,21 @@ def load_config(path: str) -> Config:
         return msgspec.convert(table, Config)
     except msgspec.ValidationError as error:
         raise ConfigError(*_explain(path, table, str(error))) from error
+
+
+def _read(path: str) -> bytes:
+    """The beginning of a regular file; nothing else is waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            msg = f"{path}: not a regular file."
+            raise ConfigError(msg)
+        data = b""
+        while len(data) <= CONFIG_BYTES_MAX and (chunk := os.read(descriptor, CONFIG_BYTES_MAX + 1)):
+            data += chunk
+        return data
+    finally:
+        os.close(descriptor)
 
 
 def _explain(path: str, table: dict[str, object], fault: str) -> tuple[str]:

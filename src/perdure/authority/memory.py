@@ -8,98 +8,34 @@ process has ports of its own over it (`Reference`).
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
 
-from perdure.authority.filesystem.locks import NestedLock
-from perdure.core.admission import (
-    Completion,
-    Event,
-    Intent,
-    IntentTombstone,
-    Outcome,
-    OutcomeTombstone,
-    Receipt,
-    Revision,
-    intent_tombstone,
-)
+from perdure.authority.memory_scopes import MemoryMemory
+from perdure.authority.memory_store import Store
+from perdure.core.admission import Event, Outcome, OutcomeTombstone
 from perdure.core.attempt import Attempt, Fate, Reconciled, Reserved, Result, Unknown, Usage
-from perdure.core.budget import ZERO, Exposure, Limits, OverBudget, admit, charge, unresolved
+from perdure.core.budget import (
+    ZERO,
+    Exposure,
+    Limits,
+    OverBudget,
+    admit,
+    calls_since,
+    charge,
+    month_cost,
+    unresolved,
+)
 from perdure.core.claim import Claim
 from perdure.core.decision import Decision
 from perdure.core.job import JOB_BYTES_MAX, Job, Lane, check_identity, lane_of, turn_ids
-from perdure.core.memory import MAIN, Branch, empty_main, main_branch_id
 from perdure.core.record import Record, seal
-from perdure.core.text import normalize_key
-from perdure.core.transaction import TransactionFacts
-from perdure.errors import Conflict, Damaged, LockTimeout, NotFound, Refused
+from perdure.errors import Conflict, Damaged, NotFound, Refused
 from perdure.ports.clock import Clock, Ids
 from perdure.ports.coverage import HeldCoverage, Uncovered
-from perdure.ports.memory import BranchName, HeldMemory, Tombstone
 from perdure.ports.queue import Accepted, Quarantined
 
-R = TypeVar("R", bound=Record)
 LEASE_SECONDS = 900.0
-_domain = threading.local()
-
-
-class Store:
-    """What is shared: records by name, what of them is damaged, who lives, and the locks."""
-
-    def __init__(self) -> None:
-        self.records: dict[str, Record] = {}
-        self.damaged: set[str] = set()
-        self.set_aside: dict[str, str] = {}
-        self.beats: dict[str, float] = {}
-        self.living: set[str] = set()
-        self.claims: dict[str, list[Claim]] = {}
-        self.released: set[tuple[str, int]] = set()
-        self.stones: dict[tuple[str, str, str], int] = {}
-        self.selected: dict[str, str] = {}
-        self.one_step = threading.RLock()
-        self._locks: dict[str, threading.Lock] = {}
-
-    @contextlib.contextmanager
-    def hold(self, domain: str, *, wait_seconds: float = 10.0) -> Iterator[None]:
-        """Hold one domain; a thread holds one at a time (D-09)."""
-        held = getattr(_domain, "name", None)
-        if held is not None:
-            raise NestedLock(f"{domain} was asked for while {held} is held")
-        with self.one_step:
-            lock = self._locks.setdefault(domain, threading.Lock())
-        if not lock.acquire(timeout=wait_seconds):
-            raise LockTimeout(f"{domain} is held by another.")
-        _domain.name = domain
-        try:
-            yield
-        finally:
-            _domain.name = None
-            lock.release()
-
-    def names(self, prefix: str) -> list[str]:
-        """What follows a prefix, in the order of names."""
-        with self.one_step:
-            return sorted(name.removeprefix(prefix) for name in self.records if name.startswith(prefix))
-
-    def read(self, name: str, record_type: type[R]) -> R | None:
-        """The record of a name; Damaged when it cannot be read as that."""
-        found = self.records.get(name)
-        if found is None:
-            return None
-        if name in self.damaged or not isinstance(found, record_type):
-            raise Damaged(name, "damaged")
-        return found
-
-    def elect(self, name: str, record: Record) -> bool:
-        """The first creation stands; True when it was this one."""
-        with self.one_step:
-            return self.records.setdefault(name, record) is record
-
-    def create(self, name: str, record: Record) -> None:
-        """Publish once; the same again is success, anything else a Conflict."""
-        if not self.elect(name, record) and self.records[name] != record:
-            raise Conflict(f"{name}: other content stands at an immutable place.")
+HOUR_MS = 3_600_000
 
 
 class Reference:
@@ -269,11 +205,22 @@ class MemoryAttempts:
             self._settle_orphans()
             if any(int(a.attempt_id[-4:]) >= draft.number for a in self.of_job(draft.job_id)):
                 return None
-            over = admit(self.charge(draft.provider, draft.day), draft.hold, limits) if limits else None
+            over = self._over(draft, limits) if limits is not None else None
             if over is not None:
                 return over
             self._store.create(f"attempt/{draft.attempt_id}.reserved", draft)
             return draft
+
+    def _over(self, draft: Reserved, limits: Limits) -> OverBudget | None:
+        made, provider, day = self.all(), draft.provider, draft.day
+        largest = self._largest_hold
+        return admit(
+            charge(made, provider=provider, day=day, largest_hold=largest),
+            draft.hold,
+            limits,
+            month_cost_nanodollars=month_cost(made, provider=provider, day=day, largest_hold=largest),
+            hour_calls=calls_since(made, provider=provider, since_ms=draft.reserved_ms - HOUR_MS),
+        )
 
     def decide_fate(self, fate: Fate) -> bool:
         """See `Attempts.decide_fate`."""
@@ -375,141 +322,3 @@ class _HeldCoverage:
 
     def note_uncovered(self, uncovered: Uncovered) -> None:
         self._store.elect(f"uncovered/{uncovered.project}/{uncovered.turns}/{uncovered.reason}", uncovered)
-
-
-class MemoryMemory:
-    """See `perdure.ports.memory.Memory`."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    @contextlib.contextmanager
-    def hold(self, scope: str) -> Iterator[HeldMemory]:
-        """See `Memory.hold`."""
-        with self._store.hold(f"scope/{scope}"):
-            yield _HeldMemory(self, self._store, scope)
-
-    def branch(self, scope: str, branch_id: str) -> Branch | None:
-        """See `Memory.branch`."""
-        name = f"branch/{scope}/{branch_id}"
-        found = self._store.read(name, Branch)
-        if found is not None or branch_id != main_branch_id(scope):
-            return found
-        if self.revisions(scope, branch_id):
-            raise Damaged(name, "the branch is gone though revisions exist")
-        return empty_main(scope)
-
-    def branches(self, scope: str) -> tuple[BranchName, ...]:
-        """See `Memory.branches`."""
-        ids = {main_branch_id(scope), *self._store.names(f"branch/{scope}/")}
-        found = [branch for branch in (self.branch(scope, name) for name in ids) if branch is not None]
-        rows = [BranchName(b.branch_id, b.name, b.parent, len(b.entries), b.seq) for b in found]
-        return tuple(sorted(rows, key=lambda row: (row.name != MAIN, row.name)))
-
-    def revision(self, scope: str, branch_id: str, seq: int) -> Revision | None:
-        """See `Memory.revision`."""
-        return self._store.read(f"revision/{scope}/{branch_id}/{seq:08d}", Revision)
-
-    def revisions(self, scope: str, branch_id: str) -> tuple[int, ...]:
-        """See `Memory.revisions`."""
-        return tuple(int(name) for name in self._store.names(f"revision/{scope}/{branch_id}/"))
-
-    def receipt(self, scope: str, job_id: str) -> Receipt | None:
-        """See `Memory.receipt`."""
-        return self._store.read(f"receipt/{scope}/{job_id}", Receipt)
-
-    def receipts(self, scope: str) -> tuple[str, ...]:
-        """See `Memory.receipts`."""
-        return tuple(self._store.names(f"receipt/{scope}/"))
-
-    def selected(self, scope: str) -> str | None:
-        """See `Memory.selected`."""
-        return self._store.selected.get(scope)
-
-    def select(self, scope: str, name: str) -> None:
-        """See `Memory.select`."""
-        if all(row.name != name for row in self.branches(scope)):
-            raise NotFound(f"there is no branch {name!r}.")
-        self._store.selected[scope] = name
-
-
-class _HeldMemory:
-    """See `perdure.ports.memory.HeldMemory`."""
-
-    def __init__(self, memory: MemoryMemory, store: Store, scope: str) -> None:
-        self._memory, self._store, self._scope = memory, store, scope
-
-    def branch(self, branch_id: str) -> Branch | None:
-        return self._memory.branch(self._scope, branch_id)
-
-    def begun(self) -> list[str]:
-        return [name for name in self._store.names(f"intent/{self._scope}/") if self._unfinished(name)]
-
-    def _unfinished(self, transaction: str) -> bool:
-        facts = self.transaction(transaction)
-        if facts is None or isinstance(facts.intent, IntentTombstone):
-            return False
-        return facts.completion is None or (facts.intent.job_id is not None and facts.receipt is None)
-
-    def transaction(self, transaction: str) -> TransactionFacts | None:
-        intent = self._store.read(self._intent(transaction), Record)
-        if isinstance(intent, IntentTombstone):
-            return TransactionFacts(intent, None, revision_present=True, completion=None, receipt=None)
-        if not isinstance(intent, Intent):
-            return None
-        current, revision = self.branch(intent.branch_id), intent.revision
-        return TransactionFacts(
-            intent=intent,
-            branch_digest=current.digest if current is not None else None,
-            revision_present=revision is not None
-            and self._memory.revision(self._scope, revision.branch_id, revision.seq) is not None,
-            completion=self._store.read(self._done(transaction), Completion),
-            receipt=self._memory.receipt(self._scope, intent.job_id) if intent.job_id is not None else None,
-        )
-
-    def begin(self, intent: Intent) -> Intent | IntentTombstone:
-        name = self._intent(intent.transaction)
-        self._store.elect(name, intent)
-        standing = self._store.read(name, Record)
-        return standing if isinstance(standing, Intent | IntentTombstone) else intent
-
-    def put_branch(self, branch: Branch) -> None:
-        self._store.records[f"branch/{self._scope}/{branch.branch_id}"] = branch
-
-    def put_revision(self, revision: Revision) -> None:
-        name = f"revision/{self._scope}/{revision.branch_id}/{revision.seq:08d}"
-        self._store.create(name, revision)
-
-    def complete(self, completion: Completion) -> None:
-        self._store.create(self._done(completion.transaction), completion)
-
-    def put_receipt(self, receipt: Receipt) -> None:
-        self._store.create(f"receipt/{self._scope}/{receipt.job_id}", receipt)
-
-    def compact(self, intent: Intent) -> None:
-        if intent.job_id is not None:
-            self._store.records[self._intent(intent.transaction)] = intent_tombstone(intent)
-        else:
-            del self._store.records[self._intent(intent.transaction)]
-            self._store.records.pop(self._done(intent.transaction), None)
-
-    def bury(self, tombstones: tuple[Tombstone, ...]) -> None:
-        for stone in tombstones:
-            name = self._stone(stone.what, stone.value)
-            self._store.stones[name] = max(stone.forgotten_ms, self._store.stones.get(name, 0))
-
-    def buried(self, text: str | None, key: str | None, settled_ms: int) -> bool:
-        stones = self._store.stones
-        if text is not None and self._stone("text", text) in stones:
-            return True
-        return key is not None and settled_ms <= stones.get(self._stone("key", key), -1)
-
-    def _stone(self, what: str, value: str) -> tuple[str, str, str]:
-        form = value if what == "entry" else normalize_key(value).rstrip(".")
-        return self._scope, what, form
-
-    def _intent(self, transaction: str) -> str:
-        return f"intent/{self._scope}/{transaction}"
-
-    def _done(self, transaction: str) -> str:
-        return f"completion/{self._scope}/{transaction}"

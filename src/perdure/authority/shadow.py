@@ -38,8 +38,9 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_by_state ON jobs (project, state, settled_ms);
 CREATE TABLE attempts (
   attempt_id TEXT PRIMARY KEY, job_id TEXT, day TEXT NOT NULL, provider TEXT, model TEXT, state TEXT NOT NULL,
-  outcome TEXT, actual_calls INTEGER NOT NULL, actual_tokens INTEGER NOT NULL, actual_nanodollars INTEGER NOT NULL,
-  held_nanodollars INTEGER NOT NULL, unknown_nanodollars INTEGER NOT NULL, reserved_ms INTEGER, settled_ms INTEGER
+  outcome TEXT, actual_calls INTEGER NOT NULL, actual_tokens INTEGER NOT NULL,
+  actual_nanodollars INTEGER NOT NULL, held_nanodollars INTEGER NOT NULL,
+  unknown_nanodollars INTEGER NOT NULL, reserved_ms INTEGER, settled_ms INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX attempts_by_job ON attempts (job_id);
 CREATE TABLE receipts (
@@ -48,7 +49,8 @@ CREATE TABLE receipts (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE revisions (
   scope TEXT NOT NULL, branch_id TEXT NOT NULL, seq INTEGER NOT NULL, cause TEXT NOT NULL, job_id TEXT,
-  undoes INTEGER, base_digest TEXT, result_digest TEXT NOT NULL, changes INTEGER NOT NULL, made_ms INTEGER NOT NULL,
+  undoes INTEGER, base_digest TEXT, result_digest TEXT NOT NULL, changes INTEGER NOT NULL,
+  made_ms INTEGER NOT NULL,
   PRIMARY KEY (scope, branch_id, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE budget_days (
@@ -79,7 +81,7 @@ class Shadow:
         self._records, self._disk = records, records.disk
 
     def rebuild(self) -> ShadowCounts:
-        """Build it again from the records and put it in place of the old one. Raises NestedLock under a lock."""
+        """Build it again and put it in place of the old one. Raises NestedLock under a lock."""
         locks.refuse_held("the shadow")
         snapshot = load_snapshot(self._records)
         with contextlib.closing(sqlite3.connect(":memory:")) as base:
@@ -131,7 +133,7 @@ def _opened(disk: Disk) -> sqlite3.Connection | None:
 
 
 def _fill(base: sqlite3.Connection, snapshot: Snapshot) -> None:
-    """One transaction; the number of unreadable records is kept where SQLite keeps a number for applications."""
+    """One transaction; how many records were unreadable stands in SQLite's number for applications."""
     base.executescript(_SCHEMA)
     base.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     base.execute(f"PRAGMA application_id = {min(len(snapshot.unread), 2**31 - 1)}")

@@ -6,8 +6,9 @@ import argparse
 import functools
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from perdure.app import USER_SCOPE, App
 from perdure.authority.filesystem.project import Project
@@ -18,8 +19,7 @@ from perdure.service.remember import MemoryService
 STDIN_BYTES_MAX = 4_000_000
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What a command found or did: one JSON document, the same as text, and the exit status."""
 
     data: dict[str, Any]
@@ -27,8 +27,7 @@ class Answer:
     status: int = 0
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """One command. `name` may have two words; `takes` are the shared options beside --project and --json."""
 
     name: str
@@ -40,13 +39,12 @@ class Command:
     statuses: tuple[str, ...] = ()
 
 
-@dataclass
 class Context:
     """One run of one command: its options, and the services they lead to, opened when they are needed."""
 
-    options: argparse.Namespace
-    paint: Paint
-    log: Callable[[str, str, str], None] = field(default=lambda *_: None)
+    def __init__(self, options: argparse.Namespace, paint: Paint) -> None:
+        self.options, self.paint = options, paint
+        self.log: Callable[[str, str, str], None] = lambda *_: None
 
     @functools.cached_property
     def app(self) -> App:

@@ -5,25 +5,26 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TextIO
+
+import msgspec
 
 from perdure.core.exchange import DiffLine
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 _SIGNS = {"+": "green", "-": "red", "~": "dim"}
-_CONTROL = re.compile(r"(?!\x1b\[[0-9;]{0,8}m)[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_NO_COLOUR = re.compile(r"(?!\x1b\[[0-9;]{1,8}m)" + _CONTROL.pattern)
 
 
-def legible(text: str) -> str:
-    """The text with control characters as escapes, but for line breaks, tabs and colours: names of files and
-    folders may hold anything, and none of it shall steer a terminal.
+def legible(text: str, *, colours: bool = False) -> str:
+    """The text with control characters as escapes, but for line breaks, tabs and, if wanted, colours: names of
+    files and folders may hold anything, and none of it shall steer a terminal.
     """
-    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+    return (_NO_COLOUR if colours else _CONTROL).sub(lambda found: f"\\x{ord(found.group()):02x}", text)
 
 
-@dataclass(frozen=True)
-class Paint:
+class Paint(msgspec.Struct, frozen=True):
     """Adds colour to pieces of text when it is on."""
 
     on: bool = False

@@ -85,7 +85,7 @@ def _run(argv: list[str]) -> int:
         answer = command.run(context)
     finally:
         context.close()
-    _print(answer, as_json=options.json)
+    _print(answer, as_json=options.json, colours=paint.on)
     return answer.status
 
 
@@ -201,11 +201,11 @@ def _unknown(word: str) -> UsageError:
     return UsageError(f"there is no command {word!r}.", advice=hint or "perdure --help lists the commands.")
 
 
-def _print(answer: Answer, *, as_json: bool) -> None:
+def _print(answer: Answer, *, as_json: bool, colours: bool) -> None:
     if as_json:
         print(json.dumps(answer.data, ensure_ascii=False))
     elif answer.text:
-        print(legible(answer.text))
+        print(legible(answer.text, colours=colours))
     sys.stdout.flush()
 
 

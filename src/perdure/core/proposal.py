@@ -165,7 +165,7 @@ def _schema_fault(fault: str) -> str:
     reason, _, where = fault.rpartition(" - at `$")
     place = f" at ${where[:-1]}" if reason and _PLACE.fullmatch(where[:-1]) else ""
     reason = reason or where
-    for quoting in ("Object contains unknown field", "Invalid value"):
+    for quoting in ("Object contains unknown field", "Invalid value", "Invalid enum value"):
         if reason.startswith(quoting):
             reason = quoting
     return f"{reason}{place}"

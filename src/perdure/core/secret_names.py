@@ -83,11 +83,15 @@ _CLAUSE_END = re.compile(
 _BARE_AFTER = re.compile(r"[ \t]{1,4}[\"'`]?([^\s\"'`]{6,300})")
 _LAST_WORD = re.compile(r"[\"'`]?([^\s\"'`]{4,100})[\"'`]?$")
 _NOUN_WORDS = frozenset(word for noun in NOUNS for word in noun.words)
+_SHORT_CHARS = 1_000
 _SHORTEST = {"strong": 3, "medium": 8, "weak": 20}
 
 
 def occurs(literal: str, lower: str, lexicon: str) -> bool:
-    """Say whether a literal is in a text; `lexicon` holds each of its words once and is searched first."""
+    """Say whether a literal is in a text; `lexicon` holds each of its words once, and is searched first where
+    the text is long."""
+    if len(lower) < _SHORT_CHARS:
+        return literal in lower
     return all(part in lexicon for part in literal.split()) and literal in lower
 
 

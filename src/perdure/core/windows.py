@@ -66,6 +66,7 @@ class _Cutter:
         self._host, self._session = host, session
         self._bytes_free = WINDOW_BYTES_MAX - len(canonical(Evidence(host, session, ())))
         self._filling: list[EvidenceTurn] = []
+        self._chars = self._bytes = 0  # of what fills the window
         self.evidence: list[Evidence] = []
         self.skipped: list[Skipped] = []
         self.uncovered: list[Uncovered] = []
@@ -86,20 +87,23 @@ class _Cutter:
         if not clean.lines:
             self.skip(turn, "empty")
             return
-        both = [*self._filling, clean]
+        chars, size = turn_chars(clean), turn_bytes(clean)
         if (
-            len(both) > WINDOW_TURNS_MAX
-            or sum(map(turn_chars, both)) > WINDOW_CHARS_MAX
-            or sum(map(turn_bytes, both)) > self._bytes_free
+            len(self._filling) == WINDOW_TURNS_MAX
+            or self._chars + chars > WINDOW_CHARS_MAX
+            or self._bytes + size > self._bytes_free
         ):
             self.flush()
         self._filling.append(clean)
+        self._chars += chars
+        self._bytes += size
 
     def flush(self) -> None:
         """End the window being filled."""
         if self._filling:
             self.evidence.append(Evidence(self._host, self._session, _numbered(self._filling)))
         self._filling = []
+        self._chars = self._bytes = 0
 
     def _cannot(self, turn: RawTurn, reason: str) -> None:
         self.flush()

@@ -55,7 +55,8 @@ class Ledger(Protocol):
 
     def close_day(self, day: str) -> DayTotals | None:
         """Publish a day's totals and remove its attempts, under the budget's lock. None when the day has an
-        unresolved attempt or one whose job is open: then nothing is removed."""
+        unresolved attempt or one whose job is open: then nothing is removed.
+        """
         ...
 
 
@@ -71,7 +72,7 @@ class Retain(Protocol):
         ...
 
     def newest_settled_ms(self) -> int:
-        """The newest settled time that any job's id carries; 0 when there is none."""
+        """The newest settled time of any job that has ended; 0 when there is none."""
         ...
 
     def entomb(self, job_id: str) -> None:
@@ -84,6 +85,10 @@ class Retain(Protocol):
 
     def uncompacted(self, project: str) -> tuple[str, ...]:
         """Reviews whose receipt stands there and whose intent is not yet a tombstone."""
+        ...
+
+    def compacted(self, project: str, job_id: str) -> bool:
+        """Whether a review has no intent, or only the tombstone of one."""
         ...
 
     def sweep_scope(self, scope: str) -> int:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from perdure.core.attempt import Attempt, Reconciled, Usage, day_of
-from perdure.core.budget import Amount, Exposure, Limits, exposure, unresolved
+from perdure.core.budget import Amount, Exposure, Limits, calls_since, exposure, month_cost, unresolved
 from perdure.core.text import check_entry_text
 from perdure.errors import Ambiguous, NotFound, UsageError
 from perdure.ports.attempts import Attempts
@@ -17,7 +17,9 @@ from perdure.ports.retain import Ledger
 
 REASON_CHARS_MAX = 200
 PREFIX_DIGITS_MIN = 4
+HOUR_MS = 3_600_000
 _DAY_DIGITS = 8
+_MONTH_DIGITS = 6
 UNREADABLE = "unreadable"
 """The provider of an attempt whose reservation cannot be read; it counts against every provider (rule 6)."""
 
@@ -45,10 +47,15 @@ class Unresolved(msgspec.Struct, frozen=True):
 
 
 class ProviderNow(msgspec.Struct, frozen=True):
-    """What counts against a provider's limits today: today's attempts and all unresolved ones (B-06)."""
+    """What counts against a provider's limits now (B-06, B-08).
+
+    `counted` is the day: its attempts and all unresolved ones; the month and the last hour stand beside it.
+    """
 
     provider: str
     counted: Exposure
+    month_cost_nanodollars: int
+    hour_calls: int
     limits: Limits | None  # None: free of charge, or not the configured provider
     left: Limits | None  # in the same units; None is no limit
 
@@ -87,7 +94,7 @@ class BudgetService:
         names = sorted({self._provider, *(row.provider for row in days)} - {UNREADABLE})
         return BudgetReport(
             today=today,
-            providers=tuple(self._now(name, today) for name in names),
+            providers=tuple(self._now(name, attempts, now_ms, today) for name in names),
             days=tuple(sorted(days, key=lambda row: (row.day, row.provider), reverse=True)),
             unresolved=tuple(self._unresolved(a, now_ms) for a in attempts if unresolved(a)),
         )
@@ -137,12 +144,15 @@ class BudgetService:
             raise Ambiguous(msg, advice="Give more digits.")
         return matches[0]
 
-    def _days(self, attempts: Iterable[Attempt]) -> list[DayRow]:
-        closed = [
+    def _closed_days(self) -> list[DayRow]:
+        return [
             DayRow(totals.day, total.provider, Exposure(actual=total.amount), total.attempts, closed=True)
             for totals in self._ledger.totals()
             for total in totals.providers
         ]
+
+    def _days(self, attempts: Iterable[Attempt]) -> list[DayRow]:
+        closed = self._closed_days()
         gone = {totals.day for totals in self._ledger.totals()}
         rows: dict[tuple[str, str], DayRow] = {}
         for attempt in attempts:
@@ -154,10 +164,18 @@ class BudgetService:
             rows[key] = DayRow(*key, total, before.attempts + 1, closed=False)
         return [*closed, *rows.values()]
 
-    def _now(self, provider: str, today: str) -> ProviderNow:
+    def _now(self, provider: str, attempts: tuple[Attempt, ...], now_ms: int, today: str) -> ProviderNow:
         counted = self._attempts.charge(provider, today)
+        month = month_cost(attempts, provider=provider, day=today, largest_hold=self._largest_hold)
+        month += sum(
+            row.exposure.actual.cost_nanodollars
+            for row in self._closed_days()
+            if row.provider == provider and row.day[:_MONTH_DIGITS] == today[:_MONTH_DIGITS]
+        )
+        calls = calls_since(attempts, provider=provider, since_ms=now_ms - HOUR_MS)
         limits = self._limits if provider == self._provider else None
-        return ProviderNow(provider, counted, limits, _left(limits, counted.total) if limits else None)
+        left = _left(limits, counted.total, month, calls) if limits is not None else None
+        return ProviderNow(provider, counted, month, calls, limits, left)
 
     def _unresolved(self, attempt: Attempt, now_ms: int) -> Unresolved:
         reserved = attempt.reserved
@@ -177,7 +195,7 @@ def _provider(attempt: Attempt) -> str:
     return attempt.reserved.provider if attempt.reserved is not None else UNREADABLE
 
 
-def _left(limits: Limits, used: Amount) -> Limits:
+def _left(limits: Limits, used: Amount, month_cost_nanodollars: int, hour_calls: int) -> Limits:
     def rest(limit: int | None, have: int) -> int | None:
         return None if limit is None else max(0, limit - have)
 
@@ -185,6 +203,8 @@ def _left(limits: Limits, used: Amount) -> Limits:
         calls_per_day=rest(limits.calls_per_day, used.calls),
         tokens_per_day=rest(limits.tokens_per_day, used.tokens),
         cost_nanodollars_per_day=rest(limits.cost_nanodollars_per_day, used.cost_nanodollars),
+        cost_nanodollars_per_month=rest(limits.cost_nanodollars_per_month, month_cost_nanodollars),
+        calls_per_hour=rest(limits.calls_per_hour, hour_calls),
     )
 
 

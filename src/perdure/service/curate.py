@@ -168,6 +168,9 @@ class Curator:
         job, reserved = facts.job, verdict.attempt.reserved
         if job is None or reserved is None:
             return None
+        if self._queue.outcome(job.job_id) is not None or self._queue.decision(job.job_id) is not None:
+            self._publisher.cancel(reserved.attempt_id, "the job was decided before the call", claim.worker)
+            return None
         branch = self._branch(job)
         request = make_request(job, branch, attempt=reserved.attempt_id, correction=verdict.correction)
         if branch.digest != reserved.base_digest or digest(request) != reserved.request_digest:

@@ -10,10 +10,10 @@ from perdure.core.exchange import Document, EditPlan, Item, plan_additions, plan
 from perdure.core.exchange_json import from_json, to_json
 from perdure.core.exchange_markdown import from_markdown, to_markdown
 from perdure.core.memory import Branch, Edit, EditRefused, Planned, check_capacity, plan
-from perdure.errors import CapacityRefused, Refused, StaleBranch
+from perdure.errors import CapacityRefused, StaleBranch
 from perdure.ports.clock import Clock, Ids
 from perdure.ports.memory import Memory
-from perdure.service.remember import MemoryService, Written, refuse_forgotten
+from perdure.service.remember import MemoryService, Written, refusal, refuse_forgotten
 
 Format = Literal["markdown", "json"]
 _WRITERS = {"markdown": to_markdown, "json": to_json}
@@ -73,7 +73,7 @@ class ExchangeService:
             if refused.code in {"capacity", "too-long"}:
                 advice = "Nothing was changed. Shorten the file."
                 raise CapacityRefused(f"{refused.message}.", advice=advice) from refused
-            raise Refused(f"{refused.message}.", advice="Nothing was changed.") from refused
+            raise refusal(refused, advice="Nothing was changed.") from refused
         return FilePlan(current, planned, edits.edits, edits.duplicates, base is None)
 
     def apply(self, planned: FilePlan, *, cause: Literal["edit", "import"], relearn: bool = False) -> Written:

@@ -5,7 +5,8 @@
 
 `perdure verify` and the crash tests call the same two. A snapshot is loaded through the Disk port:
 `perdure.authority.filesystem.inspect.load_snapshot(records)`. Rules about the chain of revisions stand in
-`chain.py`. `INVARIANTS` maps each id to its function, whose first docstring line is the rule in words.
+`chain.py`, those about admission in `admission_rules.py`. `INVARIANTS` maps each id to its function, whose
+docstring is the rule in words.
 """
 
 from __future__ import annotations
@@ -14,16 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from perdure.core.admission import (
     Intent,
-    IntentTombstone,
     Outcome,
     OutcomeTombstone,
     Receipt,
-    Revision,
-    completion,
-    event,
-    outcome,
-    receipt,
-    review_transaction,
     stale_successor,
 )
 from perdure.core.attempt import Attempt, attempt_id, day_of
@@ -32,8 +26,9 @@ from perdure.core.decision import Decision
 from perdure.core.job import Job, check_identity, lane_of, successor, turn_ids
 from perdure.core.record import record_digest
 from perdure.ports.inspect import ScopeRecords, Snapshot
+from perdure.service import admission_rules as admissions
 from perdure.service.chain import check_chain
-from perdure.service.violation import Violation
+from perdure.service.violation import Violation, place, unread_at
 
 PURGED = "purged"
 """The detail of a result whose text was purged."""
@@ -125,7 +120,7 @@ def _identity(path: str, job: Job) -> Iterator[Violation]:
 
 
 def _elections(snapshot: Snapshot) -> Iterator[Violation]:
-    """Only a complete, valid result of the same job is elected; every other end carries no proposal (D-02)."""
+    """Only a valid result of the same job is elected; every other end carries no proposal (D-02)."""
     attempts = {attempt.attempt_id: attempt for attempt in snapshot.attempts}
     for name, decision in snapshot.decisions.items():
         path = f"spool/decisions/{name}"
@@ -151,136 +146,6 @@ def _elected(path: str, decision: Decision, attempt: Attempt | None) -> Iterator
     proposal = (decision.proposal or "").encode()
     if result.proposal_digest is not None and digest_bytes(proposal) != result.proposal_digest:
         yield Violation("V-04", "proposal-digest", path, "another proposal", "the elected result's proposal")
-
-
-def _intents(snapshot: Snapshot) -> Iterator[Violation]:
-    """An intent is bound to its decision and to itself (D-11), and an observe job never has one."""
-    for scope in snapshot.scopes.values():
-        for name, intent in scope.intents.items():
-            path = f"{place(scope.scope)}/admissions/{name}"
-            if intent.job_id is not None:
-                yield from _reviewed(path, intent, intent.job_id, snapshot.decisions.get(intent.job_id))
-            if isinstance(intent, Intent):
-                yield from _frozen(path, intent)
-
-
-def _reviewed(
-    path: str, intent: Intent | IntentTombstone, job_id: str, decision: Decision | None
-) -> Iterator[Violation]:
-    if intent.transaction != review_transaction(job_id):
-        yield Violation("V-05", "transaction", path, "another job's transaction", "the job's own")
-    if decision is None:
-        return
-    if intent.decision_digest != record_digest(decision):
-        yield Violation("V-05", "decision-digest", path, "another decision", "the decision that stands")
-    if decision.kind != "elected" or decision.job.mode != "admit":
-        yield Violation(
-            "V-05", "not-admissible", path, f"{decision.kind}, {decision.job.mode}", "elected, admit"
-        )
-
-
-def _frozen(path: str, intent: Intent) -> Iterator[Violation]:
-    branch, revision = intent.branch, intent.revision
-    if (branch is None) != (revision is None) or (branch is None) != (intent.result_digest is None):
-        yield Violation("V-05", "parts", path, "a branch without a revision, or the reverse", "both or none")
-        return
-    if branch is None or revision is None:
-        return
-    told = (
-        revision.branch_id,
-        revision.seq,
-        revision.transaction,
-        revision.base_digest,
-        revision.result_digest,
-    )
-    meant = (intent.branch_id, branch.seq, intent.transaction, intent.base_digest, intent.result_digest)
-    if told != meant or branch.branch_id != intent.branch_id or branch.digest != intent.result_digest:
-        yield Violation("V-05", "binding", path, "branch, revision and digests disagree", "one change")
-
-
-def _completions(snapshot: Snapshot) -> Iterator[Violation]:
-    """A completion names its intent by digest."""
-    for scope in snapshot.scopes.values():
-        for name, done in scope.completions.items():
-            intent = scope.intents.get(name)
-            if intent is not None and done.intent_digest != _intent_digest(intent):
-                path = f"{place(scope.scope)}/admissions/{name}.done"
-                yield Violation("V-06", "intent-digest", path, "another intent", "the intent that stands")
-
-
-def _intent_digest(intent: Intent | IntentTombstone) -> str:
-    return record_digest(intent) if isinstance(intent, Intent) else intent.intent_digest
-
-
-def _receipts(snapshot: Snapshot) -> Iterator[Violation]:
-    """A receipt follows from intent and completion; it is never there without them, while they are kept."""
-    for scope in snapshot.scopes.values():
-        for name, ended in scope.receipts.items():
-            path = f"{place(scope.scope)}/receipts/{name}"
-            intent, done = scope.intents.get(name), scope.completions.get(name)
-            expired = isinstance(scope.outcomes.get(name), OutcomeTombstone)
-            if intent is None:
-                if not expired and not _unread(snapshot, f"{place(scope.scope)}/admissions/{name}"):
-                    yield Violation("V-07", "order", path, "a receipt without its intent", "intent first")
-            elif isinstance(intent, IntentTombstone):
-                if (ended.intent_digest, ended.decision_digest) != (
-                    intent.intent_digest,
-                    intent.decision_digest,
-                ):
-                    yield Violation(
-                        "V-07", "derived", path, "other digests", "those of the intent's tombstone"
-                    )
-            elif done is None:
-                yield Violation("V-07", "order", path, "a receipt without completion", "completion first")
-            elif done.intent_digest == record_digest(intent) and ended != receipt(intent, done):
-                yield Violation("V-07", "derived", path, "another content", "what intent and completion give")
-
-
-def _outcomes(snapshot: Snapshot) -> Iterator[Violation]:
-    """An outcome follows from its decision, and its receipt where one was elected (D-12)."""
-    for scope in snapshot.scopes.values():
-        for name, ended in scope.outcomes.items():
-            path = f"{place(scope.scope)}/outcomes/{name}"
-            decision = snapshot.decisions.get(name)
-            if isinstance(ended, OutcomeTombstone):
-                if decision is not None and record_digest(decision) != ended.decision_digest:
-                    yield Violation(
-                        "V-08", "decision-digest", path, "another decision", "the one that stands"
-                    )
-                continue
-            if decision is None:
-                if not _unread(snapshot, f"spool/decisions/{name}"):
-                    yield Violation(
-                        "V-08", "order", path, "an outcome without its decision", "decision first"
-                    )
-                continue
-            yield from _closed(path, ended, decision, scope.receipts.get(name))
-
-
-def _closed(path: str, ended: Outcome, decision: Decision, receipted: Receipt | None) -> Iterator[Violation]:
-    admits = decision.kind == "elected" and decision.job.mode == "admit"
-    if admits and receipted is None:
-        yield Violation("V-08", "order", path, "an admission's outcome without its receipt", "receipt first")
-    elif ended != outcome(decision, receipted if admits else None):
-        yield Violation("V-08", "derived", path, "another content", "what decision and receipt give")
-
-
-def _events(snapshot: Snapshot) -> Iterator[Violation]:
-    """An event follows from an outcome and its revision; it is never there without an outcome (F-01)."""
-    for scope in snapshot.scopes.values():
-        for name, told in scope.events.items():
-            path = f"{place(scope.scope)}/mailbox/{name}"
-            ended = scope.outcomes.get(name)
-            if ended is None:
-                yield Violation("V-09", "order", path, "an event without an outcome", "outcome first")
-            if not isinstance(ended, Outcome):
-                continue
-            ended_by = scope.receipts.get(name)
-            seq = ended_by.revision_seq if ended_by is not None else None
-            revision = scope.revisions.get(lane_of(name).branch_id, {}).get(seq) if seq is not None else None
-            told_well = isinstance(revision, Revision) or seq is None
-            if told_well and told != event(ended, revision if isinstance(revision, Revision) else None):
-                yield Violation("V-09", "derived", path, "another content", "what outcome and revision give")
 
 
 def _effects(snapshot: Snapshot) -> Iterator[Violation]:
@@ -339,7 +204,7 @@ def _successors(snapshot: Snapshot) -> Iterator[Violation]:
             path = f"{place(scope.scope)}/outcomes/{name}"
             following = ended.successor
             if following not in snapshot.jobs and following not in scope.outcomes:
-                if not _unread(snapshot, f"spool/jobs/{following}"):
+                if not unread_at(snapshot, f"spool/jobs/{following}"):
                     yield Violation("V-11", "order", path, "its successor is missing", "successor first")
                 continue
             decision = snapshot.decisions.get(name)
@@ -440,21 +305,6 @@ def _open_attempts(snapshot: Snapshot) -> Iterator[Violation]:
             yield Violation("R-03", "open-attempt", path, attempt.state, "settled, unknown or cancelled")
 
 
-def _stale_completions(snapshot: Snapshot) -> Iterator[Violation]:
-    """A completion that is no conflict stands only after its revision (D-06)."""
-    for scope in snapshot.scopes.values():
-        for name, intent in scope.intents.items():
-            done = scope.completions.get(name)
-            if not isinstance(intent, Intent) or done is None or done.conflict or intent.revision is None:
-                continue
-            revisions = scope.revisions.get(intent.branch_id, {})
-            path = f"{place(scope.scope)}/admissions/{name}.done"
-            if intent.revision.seq not in revisions:
-                yield Violation("V-16", "order", path, "a completion without its revision", "revision first")
-            elif done != completion(intent):
-                yield Violation("V-16", "derived", path, "another content", "what the intent gives")
-
-
 Rule = Callable[[Snapshot], Iterator[Violation]]
 
 INVARIANTS: Mapping[str, Rule] = {
@@ -462,18 +312,18 @@ INVARIANTS: Mapping[str, Rule] = {
     "V-02": _names,
     "V-03": _identities,
     "V-04": _elections,
-    "V-05": _intents,
-    "V-06": _completions,
-    "V-07": _receipts,
-    "V-08": _outcomes,
-    "V-09": _events,
+    "V-05": admissions.intents,
+    "V-06": admissions.completions,
+    "V-07": admissions.receipts,
+    "V-08": admissions.outcomes,
+    "V-09": admissions.events,
     "V-10": _effects,
     "V-11": _successors,
     "V-12": _attempts,
     "V-13": _chains,
     "V-14": _turns,
     "V-15": _forgotten,
-    "V-16": _stale_completions,
+    "V-16": admissions.premature,
 }
 """Safety: hold in every state that a crash can leave."""
 
@@ -487,15 +337,5 @@ def rule_text(invariant: str) -> str:
     return (rule.__doc__ or "").strip()
 
 
-def place(scope: str) -> str:
-    """Where a scope's records stand, for messages."""
-    return scope if scope == "user" else f"projects/{scope}"
-
-
 def _unread_paths(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(unread.path for unread in snapshot.unread)
-
-
-def _unread(snapshot: Snapshot, path: str) -> bool:
-    """A record that is there and damaged is reported once, not as missing too."""
-    return any(unread.path == path for unread in snapshot.unread)

@@ -11,7 +11,7 @@ ESCAPE_LEVELS = 3
 CHARS_MIN = 4
 
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
-_PLAIN = {"b": " ", "f": " ", "n": "\n", "r": "\n", "t": "\t"}
+_PLAIN = {"b": "\b", "f": "\f", "n": "\n", "r": "\n", "t": "\t"}
 _WORD = re.compile(r"[a-z0-9]+")
 
 

@@ -22,7 +22,7 @@ from perdure.core.protocol import (
     next_step,
 )
 from perdure.core.record import record_digest
-from perdure.errors import StorageError
+from perdure.errors import Damaged, StorageError
 from perdure.ports.attempts import Attempts
 from perdure.ports.claims import Claims
 from perdure.ports.clock import Clock
@@ -86,13 +86,13 @@ class Publisher:
         self._log("cancelled", attempt, reason)
 
     def cancel_unsent(self, attempts: tuple[Attempt, ...], reason: str) -> None:
-        """Free what a closed job reserved and did not send; its owner may win the election and send after all."""
+        """Free what a closed job reserved and did not send, unless its owner dispatches first."""
         for attempt in attempts:
             if attempt.state == "reserved":
                 self.cancel(attempt.attempt_id, reason, "")
 
     def finish(self, job_id: str, claims: Claims) -> Outcome | OutcomeTombstone | None:
-        """Take a decided job to its end, without a claim: every step after the decision is elected or derived.
+        """Take a decided job to its end; no claim is needed, since every step is elected or derived.
 
         Returns the outcome, or None when the job is not decided or a damaged record stops it.
         """
@@ -138,6 +138,9 @@ class Publisher:
                 msg = f"{decision.job_id}: an intent for another decision stands there."
                 raise StorageError(msg, advice="Run perdure verify.")
             roll_forward(held, decision.job_id)
+        if self._memory.receipt(lane.project, decision.job_id) is None:
+            path = f"receipt of {decision.job_id}"
+            raise Damaged(path, "it is gone though its intent was compacted", advice="Run perdure verify.")
 
 
 def make_decision(job: Job, verdict: Decide, attempts: tuple[Attempt, ...], *, now_ms: int) -> Decision:

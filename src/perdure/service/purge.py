@@ -38,8 +38,10 @@ _T = TypeVar("_T")
 
 
 class Purged(msgspec.Struct):
-    """What was taken away, as counts and ids. `left` says what still holds the text, and why; `elsewhere` names
-    other scopes that hold it and were left alone. `dropped` are jobs that were open.
+    """What was taken away, as counts and ids. `dropped` are jobs that were open.
+
+    `left` says what still holds the text, and why; `elsewhere` names other scopes that hold it and were left
+    alone.
     """
 
     entries: list[str] = msgspec.field(default_factory=list)
@@ -83,8 +85,8 @@ class PurgeService:
     ) -> Purged:
         """Purge an entry's text (found on any branch as by `forget`), or any text.
 
-        An earlier purge that was cut short is finished first. Waits at most `wait_seconds` for calls in flight,
-        and says what is left then. Raises NotFound, Ambiguous, UsageError.
+        An earlier purge that was cut short is finished first. Waits at most `wait_seconds` for calls in
+        flight, and says what is left then. Raises NotFound, Ambiguous, UsageError.
         """
         done = Purged()
         finished = self._resume(scope, done)
@@ -126,9 +128,11 @@ class PurgeService:
         until = self._clock.boot_seconds() + wait_seconds
         before: list[str] = []
         while True:
-            purge = self._from_branches(scope, needle, purge, done)
-            purge = _extended(purge, self._erase.places(scope, needle.in_bytes))
-            self._erase.put_plan(purge)
+            purge = self._planned(scope, needle, purge)
+            with locked(self._memory, scope) as held_scope:
+                found = _entries(self._branches(held_scope, scope), needle)
+                self._bury(held_scope, found.values(), needle.folded)
+                purge = self._clear_branches(held_scope, purge, frozenset(found), done)
             self._carry_out(purge, done)
             held = [place.path for place in self._erase.places(scope, needle.in_bytes)]
             flying = self._in_flight(purge.jobs)
@@ -144,6 +148,8 @@ class PurgeService:
         plans = self._erase.plans(scope)
         for begun in plans:
             with locked(self._memory, scope) as held:
+                entries = [entry for branch in self._branches(held, scope) for entry in branch.entries]
+                self._bury(held, (entry for entry in entries if entry.entry_id in begun.entries))
                 purge = self._clear_branches(held, begun, frozenset(begun.entries), done)
             self._carry_out(purge, done)
             self._conclude(purge, self._in_flight(purge.jobs), done)
@@ -157,21 +163,18 @@ class PurgeService:
         if not flying:
             self._erase.drop_plan(purge)
 
-    def _from_branches(self, scope: str, needle: Needle, purge: PurgePlan, done: Purged) -> PurgePlan:
-        """Tombstones, then the plan, then the branches, all under one hold of the scope."""
-        with locked(self._memory, scope) as held:
-            entries = {
-                entry.entry_id: entry
-                for branch in self._branches(held, scope)
-                for entry in branch.entries
-                if needle.in_text(entry.text) or (entry.key is not None and needle.in_text(entry.key))
-            }
-            self._bury(held, needle, entries.values())
-            return self._clear_branches(held, purge, frozenset(entries), done)
+    def _planned(self, scope: str, needle: Needle, purge: PurgePlan) -> PurgePlan:
+        """The plan with all that holds the text now, durable before any of it is touched."""
+        found = (self._memory.branch(scope, row.branch_id) for row in self._memory.branches(scope))
+        entries = _entries([branch for branch in found if branch is not None], needle)
+        purge = msgspec.structs.replace(purge, entries=_union(purge.entries, sorted(entries)))
+        purge = _extended(purge, self._erase.places(scope, needle.in_bytes))
+        self._erase.put_plan(purge)
+        return purge
 
-    def _bury(self, held: HeldMemory, needle: Needle, entries: Iterable[Entry]) -> None:
+    def _bury(self, held: HeldMemory, entries: Iterable[Entry], text: str | None = None) -> None:
         now_ms = self._clock.now_ms()
-        stones = [Tombstone("text", needle.folded, now_ms)]
+        stones = [Tombstone("text", text, now_ms)] if text is not None else []
         for entry in entries:
             stones += [Tombstone("text", entry.text, now_ms), Tombstone("entry", entry.entry_id, now_ms)]
             if entry.key is not None:
@@ -233,7 +236,7 @@ class PurgeService:
     # -- jobs
 
     def _end(self, job_id: str, done: Purged) -> bool:
-        """Close a job that holds the text: an open one is dropped. False when a damaged record prevents it."""
+        """Close a job that holds the text, dropping an open one. False when a damaged record prevents it."""
         try:
             if self._queue.outcome(job_id) is not None:
                 return True
@@ -280,6 +283,16 @@ class PurgeService:
             except NotFound as error:
                 missing = missing or error
         raise missing or NotFound(f"no entry has the id, key or text {which!r}.")
+
+
+def _entries(branches: Iterable[Branch], needle: Needle) -> dict[str, Entry]:
+    """The entries that hold the text, in their own text or in their key."""
+    return {
+        entry.entry_id: entry
+        for branch in branches
+        for entry in branch.entries
+        if needle.in_text(entry.text) or (entry.key is not None and needle.in_text(entry.key))
+    }
 
 
 def _extended(purge: PurgePlan, places: tuple[Place, ...]) -> PurgePlan:

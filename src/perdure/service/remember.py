@@ -35,7 +35,7 @@ from perdure.core.memory import (
 )
 from perdure.core.proposal import check_kind
 from perdure.core.text import check_entry_text, check_key, normalize_key
-from perdure.errors import Ambiguous, CapacityRefused, NotFound, Refused, StaleBranch, UsageError
+from perdure.errors import Ambiguous, CapacityRefused, NotFound, Refused, StaleBranch, TextRefused, UsageError
 from perdure.ports.clock import Clock, Ids
 from perdure.ports.memory import BranchName, HeldMemory, Memory, Tombstone
 from perdure.service.transact import commit, locked
@@ -363,8 +363,15 @@ def _plan(now: Branch, edits: tuple[Edit, ...], now_ms: int) -> Planned:
         if refused.code in {"capacity", "too-long"}:
             advice = "Forget or shorten entries first: perdure list shows them."
             raise CapacityRefused(f"{refused.message}.", advice=advice) from refused
-        raise Refused(f"{refused.message}.") from refused
+        raise refusal(refused) from refused
     return planned
+
+
+def refusal(refused: EditRefused, *, advice: str = "") -> Refused:
+    """The error of an edit that a rule forbids; a secret keeps its code."""
+    if refused.code == "secret":
+        return TextRefused(refused.code, f"{refused.message}.", advice="Say where it is kept instead.")
+    return Refused(f"{refused.message}.", advice=advice)
 
 
 def _present(branch: Branch | None, name: str) -> Branch:
@@ -377,7 +384,7 @@ def _present(branch: Branch | None, name: str) -> Branch:
 def _check_kind(kind: str) -> None:
     fault = check_kind(kind)
     if fault:
-        raise UsageError(f"{fault}; found {kind!r}.")
+        raise UsageError(f"{fault}.", advice="Use user, project, agent or a word of your own.")
 
 
 def _check_branch_name(name: str) -> None:

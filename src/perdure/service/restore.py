@@ -16,12 +16,13 @@ from perdure.errors import PerdureError
 from perdure.ports.inspect import Inspect, ScopeRecords, Snapshot
 from perdure.ports.memory import HeldMemory, Memory
 from perdure.service.chain import replay
-from perdure.service.invariants import check_invariants, place
+from perdure.service.invariants import check_invariants
 from perdure.service.transact import locked
+from perdure.service.violation import place
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """Branch files that were written again, copies of what stood there, and what could not be mended, with why."""
+    """Branch files that were written again, copies of what stood there, and what stays broken, with why."""
 
     branches: tuple[str, ...]
     copies: tuple[str, ...]

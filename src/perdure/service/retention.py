@@ -27,7 +27,7 @@ BUDGET_DAYS = 8
 JUMP_MS_MAX = 48 * 3_600_000
 """How far one run believes that time has moved (rule 12)."""
 RUN_SECONDS_MIN = 3_600.0
-BATCH = 20
+BATCH = 8
 """Jobs that go under one hold of the project's lock: foreground writes must not wait for long."""
 
 USER_SCOPE = "user"
@@ -63,8 +63,12 @@ class Retention:
         self._last_run: float | None = None
 
     def due(self) -> bool:
-        """Whether this process has not run it in the last hour, by the clock that never jumps."""
-        return self._last_run is None or self._clock.boot_seconds() - self._last_run >= RUN_SECONDS_MIN
+        """Whether nobody has run it in the last hour, by the clock that never jumps."""
+        if self._last_run is None:
+            mark = self._retain.mark()
+            here = mark is not None and mark.boot_id == self._clock.boot_id()
+            self._last_run = mark.boot_seconds if mark is not None and here else -RUN_SECONDS_MIN
+        return not 0 <= self._clock.boot_seconds() - self._last_run < RUN_SECONDS_MIN
 
     def run(self, now_ms: int | None = None) -> Expired:
         """Take away everything that has expired at `now_ms`, by default the wall clock's time.
@@ -90,7 +94,7 @@ class Retention:
             batch = job_ids[begin : begin + BATCH]
             with locked(self._memory, project) as held:
                 for job_id in batch:
-                    if held.transaction(job_id) is not None:
+                    if not self._retain.compacted(project, job_id):
                         roll_forward(held, job_id)
                     self._retain.entomb(job_id)
                 gone += self._retain.remove_rest(project, batch)
@@ -143,7 +147,10 @@ class Retention:
         """The time that this run acts on, noted for the next one."""
         before, boot_id, boot_seconds = self._retain.mark(), self._clock.boot_id(), self._clock.boot_seconds()
         if before is None:
-            believed_ms = min(now_ms, self._retain.newest_settled_ms() + JUMP_MS_MAX)
+            newest_ms = self._retain.newest_settled_ms()
+            believed_ms = min(now_ms, newest_ms + JUMP_MS_MAX)
+            if not newest_ms:
+                return believed_ms
         else:
             elapsed = boot_seconds - before.boot_seconds if before.boot_id == boot_id else RUN_SECONDS_MIN
             if 0 <= elapsed < RUN_SECONDS_MIN:

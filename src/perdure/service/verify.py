@@ -6,7 +6,6 @@ Findings hold paths, ids and digests, never the text of memory or evidence (E-06
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -18,19 +17,21 @@ from perdure.core.memory import Change, Entry
 from perdure.core.secrets import find_secrets
 from perdure.ports.claims import Claims
 from perdure.ports.inspect import Found, Inspect, ScopeRecords, Snapshot
-from perdure.service.invariants import check_invariants, check_rest, place, rule_text
+from perdure.service.invariants import check_invariants, check_rest, rule_text
+from perdure.service.violation import place
 
 Severity = Literal["fault", "warning", "note"]
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
-_KEPT_MARK = re.compile(r"\[secret removed: [a-z0-9-]{1,40}\]")
+_WORKER_DIGITS = 32
+_HEX = frozenset("0123456789abcdef")
 
 _ADVICE = {
-    "damaged": "A copy can be found with perdure verify --restore for branches; other records stop their own item.",
+    "damaged": "perdure verify --restore mends branches; any other damaged record stops its own item only.",
     "newer": "It was written by a newer Perdure and is left untouched; use that version.",
     "branch-missing": "perdure verify --restore writes it again from its revisions.",
-    "branch-digest": "It was changed outside Perdure. perdure verify --restore writes it again from its revisions.",
+    "branch-digest": "Perdure did not write that. perdure verify --restore writes it from its revisions.",
     "forgotten": "Forget it again with perdure forget, and please report this.",
     "second-effect": "Undo one of the two with perdure undo, and please report this.",
 }
@@ -132,7 +133,7 @@ def _unfinished(snapshot: Snapshot, gone: dict[str, bool]) -> Iterator[Finding]:
 
 
 def _files(files: tuple[Found, ...]) -> Iterator[Finding]:
-    """Private from the first byte (E-04). Links are never followed; they are named so that they can be removed."""
+    """Private from the first byte (E-04). Links are never followed, and named to be removed."""
     for one in files:
         wanted = FOLDER_MODE if one.kind == "folder" else FILE_MODE
         if one.kind == "symlink":
@@ -142,7 +143,7 @@ def _files(files: tuple[Found, ...]) -> Iterator[Finding]:
             advice = "Perdure does not read it. Remove it."
             yield Finding("note", "special-file", one.path, "neither file nor folder", "a file", advice)
         elif one.mode != wanted:
-            open_to_others = bool(one.mode & 0o077)
+            open_to_others = bool(one.mode & 0o077) and one.path != "config.toml"  # the user's, no secrets
             advice = f"Run: chmod {wanted:o} on it."
             yield Finding(
                 "fault" if open_to_others else "warning",
@@ -169,7 +170,7 @@ def _texts(snapshot: Snapshot) -> Iterator[Finding]:
     known: dict[str, str | None] = {}
     for path, text in _kept(snapshot):
         if text not in known:
-            found = find_secrets(_KEPT_MARK.sub("", text))
+            found = find_secrets(text)
             known[text] = found[0].kind if found else None
         kind = known[text]
         if kind is not None:
@@ -244,4 +245,6 @@ def _home(stopped: str | None, temporaries: int, gone: dict[str, bool]) -> Itera
 
 def _workers(files: tuple[Found, ...]) -> list[str]:
     prefix = "run/workers/"
-    return [one.path.removeprefix(prefix) for one in files if one.path.startswith(prefix)]
+    found = [one for one in files if one.kind == "file" and one.path.startswith(prefix)]
+    names = (one.path.removeprefix(prefix) for one in found)
+    return [name for name in names if len(name) == _WORKER_DIGITS and _HEX.issuperset(name)]

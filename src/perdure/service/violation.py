@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from perdure.ports.inspect import Snapshot
+
 
 class Violation(msgspec.Struct, frozen=True):
     """Never holds text of memory or evidence: ids, digests and states only (E-06)."""
@@ -13,3 +15,13 @@ class Violation(msgspec.Struct, frozen=True):
     path: str
     found: str
     expected: str
+
+
+def place(scope: str) -> str:
+    """Where a scope's records stand, for messages."""
+    return scope if scope == "user" else f"projects/{scope}"
+
+
+def unread_at(snapshot: Snapshot, path: str) -> bool:
+    """A record that is there and damaged is reported once, not as missing too."""
+    return any(unread.path == path for unread in snapshot.unread)

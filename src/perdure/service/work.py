@@ -85,16 +85,16 @@ class Worker:
     def run(self, *, stop: Callable[[], bool], beat: Callable[[], None] = lambda: None) -> Report:
         """Review until told to stop; lists again when idle, and no more often than it can afford.
 
-        What has expired goes at the start and once an hour.
+        What has expired goes between two jobs, once an hour.
         """
         worker = self._claims.register()
         try:
             while not stop() and self._may_work():
-                self._expire()
                 begun = self._clock.boot_seconds()
                 self._list()
                 cost = self._clock.boot_seconds() - begun
                 busy = self._work_through(worker, stop)
+                self._expire()
                 beat()
                 self._claims.beat(worker)
                 if not busy and not stop():
@@ -147,6 +147,7 @@ class Worker:
                 if done is None:
                     continue
                 progressed = progressed or done.state not in {"waiting", "stopped"}
+                self._expire()
                 if not (done.state == "waiting" and done.blocks_lane):
                     self._turn.append(name)
         finally:

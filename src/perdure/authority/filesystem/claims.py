@@ -22,6 +22,7 @@ from perdure.ports.clock import Clock, Ids
 
 LEASE_SECONDS = 900.0
 _ORDINAL_DIGITS = 8
+_WORKER_DIGITS = 32
 
 
 class WorkerFile(Record, frozen=True, forbid_unknown_fields=True):
@@ -56,7 +57,7 @@ class FileClaims:
     def register(self) -> str:
         """See `Claims.register`. Durable before it returns, and locked before any record names it."""
         while True:
-            worker = self._ids.token(32)
+            worker = self._ids.token(_WORKER_DIGITS)
             path = f"{layout.WORKERS}/{worker}"
             self._records.create(path, WorkerFile(worker=worker, started_ms=self._clock.now_ms()))
             with contextlib.suppress(FileNotFoundError):
@@ -121,7 +122,7 @@ class FileClaims:
 
     def workers(self) -> tuple[str, ...]:
         """See `Claims.workers`. Files of the dead are removed on the way."""
-        names = sorted(self._records.disk.names(layout.WORKERS))
+        names = sorted(name for name in self._records.disk.names(layout.WORKERS) if is_worker(name))
         return tuple(worker for worker in names if not self._remove_dead(worker))
 
     def _remove_dead(self, worker: str) -> bool:
@@ -179,3 +180,8 @@ class FileClaims:
                 path = layout.claim(lane.name, ordinal)
                 self._records.disk.remove(path)
                 self._records.disk.remove(f"{path}.released")
+
+
+def is_worker(name: str) -> bool:
+    """Whether a name can be a worker's."""
+    return len(name) == _WORKER_DIGITS and set(name) <= set("0123456789abcdef")

@@ -142,8 +142,8 @@ def _identity_records(path: str, records: Records) -> tuple[Format, HomeKey]:
 def start_writing(home: Home) -> int:
     """Raise the home's number, inside first; to be called once per writing process. Returns it."""
     outside = _state_folder(home.format.home_id)
+    outside_now = _highest(outside.names(""))  # first: another writer raises it last
     inside_now = _highest(home.disk.names(layout.EPOCH))
-    outside_now = _highest(outside.names(""))
     try:
         if inside_now < outside_now:
             msg = (

@@ -13,6 +13,7 @@ from perdure.authority.filesystem.disk import TEMPORARY_FOLDER, Disk
 from perdure.authority.filesystem.home import HomeKey
 from perdure.authority.filesystem.memory import Buried as Stone
 from perdure.authority.filesystem.memory import stone_name
+from perdure.authority.filesystem.projects import ProjectFile
 from perdure.authority.filesystem.quarantine import copy_aside
 from perdure.authority.filesystem.records import Records
 from perdure.core.admission import (
@@ -127,6 +128,8 @@ class _Loader:
 
     def _scope(self, scope: str) -> ScopeRecords:
         base = layout.scope_folder(scope)
+        if scope != layout.USER_SCOPE:
+            self._read(f"{base}/project.json", ProjectFile)
         branches = self._each(f"{base}/branches", lambda name: _is_hex(name, 16), Branch)
         intents: dict[str, Record] = self._each(
             f"{base}/admissions", _is_transaction, Intent, IntentTombstone, others=_is_completion

@@ -26,6 +26,8 @@ from perdure.core.transaction import TransactionFacts
 from perdure.errors import Damaged, NotFound, StorageError
 from perdure.ports.memory import BranchName, HeldMemory, Tombstone
 
+_TRANSACTION_DIGITS = 32
+
 
 class Buried(Record, frozen=True, forbid_unknown_fields=True):
     """A tombstone: keyed digests only. A key's tombstone binds evidence that settled before it."""
@@ -139,7 +141,7 @@ class _Held:
         if self.left_open is not None:
             return sorted(self.left_open)
         folder = f"{layout.scope_folder(self._scope)}/admissions"
-        names = self._records.disk.names(folder)
+        names = [name for name in self._records.disk.names(folder) if _is_transaction(name)]
         done = {name.removesuffix(".done") for name in names if name.endswith(".done")}
         intents = [name for name in names if not name.endswith(".done")]
         open_ones = [name for name in intents if name not in done or not is_job_id(name)]
@@ -189,7 +191,7 @@ class _Held:
             self.left_open.add(intent.transaction)
         path = layout.intent(self._scope, intent.transaction)
         standing: Record
-        standing, _ = self._records.elect(path, intent, IntentTombstone)  # type: ignore[arg-type] # either may stand
+        standing, _ = self._records.elect(path, intent, IntentTombstone)
         assert isinstance(standing, Intent | IntentTombstone)  # noqa: S101 - the two types asked for
         return standing
 
@@ -263,3 +265,10 @@ def _checked(records: Records, scope: str, branch_id: str, found: Branch | None)
 def _seqs(records: Records, scope: str, branch_id: str) -> tuple[int, ...]:
     names = records.disk.names(layout.revisions(scope, branch_id))
     return tuple(sorted(int(name) for name in names if name.isdigit()))
+
+
+def _is_transaction(name: str) -> bool:
+    """Whether a name can be an intent's or a completion's; foreign files are passed over (Q-13)."""
+    transaction = name.removesuffix(".done")
+    plain = len(transaction) == _TRANSACTION_DIGITS and set(transaction) <= set("0123456789abcdef")
+    return plain or is_job_id(transaction)

@@ -31,7 +31,7 @@ def find_project(start: str, *, worktrees: str = "shared") -> Project:
     """The project of a folder. `worktrees` is "shared" (a linked worktree has the main repository's memory)
     or "own". Raises NotFound for a folder that is not there, UsageError for $HOME and /.
     """
-    folder = os.path.realpath(start)
+    folder = os.path.realpath(start) if "\0" not in start else ""
     if not os.path.isdir(folder):
         msg = f"{start}: there is no such folder."
         raise NotFound(msg)

@@ -21,7 +21,8 @@ class FileQueue:
 
     def accept(self, job: Job) -> Accepted:
         """See `Queue.accept`: two syncs for a new job. A review that has ended is never taken in again, even
-        when its job has expired (E-05)."""
+        when its job has expired (E-05).
+        """
         data = seal(job)
         if len(data) > JOB_BYTES_MAX:
             msg = f"the job would take more than {JOB_BYTES_MAX} bytes."
@@ -113,5 +114,7 @@ class FileQueue:
         """See `Queue.set_aside`."""
         path = layout.job(job_id)
         kept = copy_aside(self._records, path, reason)
-        self._records.remove(path)
+        found = self._records.disk.info(path)
+        if found is not None and found.kind != "folder":  # a folder is left where it is: it may hold anything
+            self._records.remove(path)
         return Quarantined(path=kept, reason=reason)

@@ -19,6 +19,7 @@ import msgspec
 
 from perdure.authority.filesystem import layout
 from perdure.authority.filesystem.disk import Disk, split
+from perdure.core.canonical import digest
 from perdure.core.record import RECORD_BYTES_MAX, Newer, Record, Unreadable, seal, unseal
 from perdure.errors import Conflict, Damaged, DiskFailed, NewerVersion, StorageError
 from perdure.ports.clock import Clock
@@ -34,7 +35,8 @@ class _Stop(msgspec.Struct, frozen=True):
 
 class _Known:
     """Which names and contents this process knows to be durable, by folder so that listings share their
-    strings. Forgetting one only costs another sync."""
+    strings. Forgetting one only costs another sync.
+    """
 
     def __init__(self) -> None:
         self._names: dict[str, set[str]] = {}
@@ -235,7 +237,7 @@ class Records:
                 temporary.sync()
                 temporary.replace(stop.path)
         self.disk.sync_folder(folder)
-        self.disk.remove(layout.STOP)
+        self._clear_stop()
         return stop.path
 
     def _standing_stop(self) -> _Stop | None:
@@ -245,13 +247,26 @@ class Records:
         try:
             stop = msgspec.json.decode(data, type=_Stop)
         except msgspec.MsgspecError:
-            stop = _Stop(self._clock.boot_id(), layout.STOP)
+            torn_now = self.disk.info(self._stop_mark()) is not None
+            stop = _Stop(self._clock.boot_id() if torn_now else "", layout.STOP)
         if stop.boot_id != self._clock.boot_id():
-            self.disk.remove(layout.STOP)
+            self._clear_stop()
             return None
         return stop
 
     def _stop(self, path: str) -> None:
         """Tell every process of this home to stop writing; itself unsynced, since the disk is in doubt."""
         with contextlib.suppress(StorageError):
+            self.disk.note(self._stop_mark(), b"")
+        with contextlib.suppress(StorageError):
             self.disk.note(layout.STOP, msgspec.json.encode(_Stop(self._clock.boot_id(), path)))
+
+    def _stop_mark(self) -> str:
+        """An empty file that names this boot: a marker whose bytes a power loss took is not of this boot."""
+        return f"{layout.STOP}.{digest(self._clock.boot_id())[:16]}"
+
+    def _clear_stop(self) -> None:
+        self.disk.remove(layout.STOP)
+        for name in self.disk.names(layout.RUN):
+            if f"{layout.RUN}/{name}".startswith(f"{layout.STOP}."):
+                self.disk.remove(f"{layout.RUN}/{name}")

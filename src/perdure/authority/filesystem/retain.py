@@ -9,7 +9,7 @@ import msgspec
 
 from perdure.authority.filesystem import layout, locks
 from perdure.authority.filesystem.attempts import FileAttempts
-from perdure.authority.filesystem.claims import FileClaims
+from perdure.authority.filesystem.claims import FileClaims, is_worker
 from perdure.authority.filesystem.records import Records
 from perdure.core.admission import Intent, IntentTombstone, Outcome, OutcomeTombstone, outcome_tombstone
 from perdure.core.attempt import Attempt, day_of
@@ -42,37 +42,37 @@ class FileRetain:
         """See `Retain.candidates`."""
         base, disk = layout.scope_folder(project), self._records.disk
         ended = {name for name in disk.names(f"{base}/outcomes") if is_job_id(name)}
-        others: set[str] = set()
+        if not ended:
+            return ()
+        found = ended.intersection(name.removesuffix(".done") for name in disk.names(f"{base}/admissions"))
         for folder in (layout.SPOOL_JOBS, layout.SPOOL_DECISIONS, f"{base}/mailbox", f"{base}/receipts"):
-            others.update(disk.names(folder))
-        others.update(name.removesuffix(".done") for name in disk.names(f"{base}/admissions"))
-        return tuple(sorted(ended & others))
+            found |= ended.intersection(disk.names(folder))
+        return tuple(sorted(found))
 
     def newest_settled_ms(self) -> int:
         """See `Retain.newest_settled_ms`."""
-        folders = [layout.SPOOL_JOBS, *(f"{layout.scope_folder(key)}/outcomes" for key in self.projects())]
+        folders = [f"{layout.scope_folder(key)}/outcomes" for key in self.projects()]
         names = (name for folder in folders for name in self._records.disk.names(folder) if is_job_id(name))
         return max((int(name[:12], 16) for name in names), default=0)
 
     def entomb(self, job_id: str) -> None:
         """See `Retain.entomb`."""
         path = layout.outcome(job_id)
-        ended: Record | None = self._records.found(path, Outcome, OutcomeTombstone)
+        ended: Record | None = self._records.read(path, Outcome, OutcomeTombstone)
         if isinstance(ended, Outcome):
             self._records.replace(path, outcome_tombstone(ended))
 
     def remove_rest(self, project: str, job_ids: tuple[str, ...]) -> int:
-        """See `Retain.remove_rest`. The intent goes last but one, its completion last: a completion alone means
-        nothing.
-        """
+        """See `Retain.remove_rest`. The completion goes last: alone it means nothing."""
         paths: list[str] = []
         ends: list[str] = []
         for job_id in job_ids:
-            ended: Record | None = self._records.found(layout.outcome(job_id), Outcome, OutcomeTombstone)
+            path = layout.outcome(job_id)
+            ended: Record | None = self._records.found_changing(path, Outcome, OutcomeTombstone)
             if not isinstance(ended, OutcomeTombstone):
                 continue
             paths += [layout.job(job_id), layout.decision(job_id), layout.event(job_id)]
-            if self._is_compacted(project, job_id):
+            if self.compacted(project, job_id):
                 paths += [layout.receipt(project, job_id), layout.intent(project, job_id)]
                 ends.append(layout.completion(project, job_id))
         return self._records.remove(*paths) + self._records.remove(*ends)
@@ -82,7 +82,7 @@ class FileRetain:
         base, disk = layout.scope_folder(project), self._records.disk
         receipts = set(disk.names(f"{base}/receipts"))
         names = sorted(name for name in disk.names(f"{base}/admissions") if name in receipts)
-        return tuple(name for name in names if not self._is_compacted(project, name))
+        return tuple(name for name in names if not self.compacted(project, name))
 
     def sweep_scope(self, scope: str) -> int:
         """See `Retain.sweep_scope`."""
@@ -93,7 +93,7 @@ class FileRetain:
 
     def sweep_home(self) -> int:
         """See `Retain.sweep_home`."""
-        before = len(self._records.disk.names(layout.WORKERS))
+        before = sum(is_worker(name) for name in self._records.disk.names(layout.WORKERS))
         living = len(self._claims.workers())
         lanes: dict[str, list[str]] = {}
         for name in self._records.disk.names(layout.SPOOL_LANES):
@@ -120,14 +120,16 @@ class FileRetain:
         """See `Retain.set_mark`."""
         self._records.disk.note(MARK, msgspec.json.encode(mark))
 
-    def _is_compacted(self, project: str, job_id: str) -> bool:
-        """A tombstone never becomes an intent again, so what was seen once is known."""
+    def compacted(self, project: str, job_id: str) -> bool:
+        """See `Retain.compacted`. A tombstone never becomes an intent again: what was seen once is known.
+
+        Should a power loss bring the intent back, whoever takes the lock next compacts it again.
+        """
         if job_id in self._compacted:
             return True
         try:
-            found: Record | None = self._records.found_changing(
-                layout.intent(project, job_id), Intent, IntentTombstone
-            )
+            path = layout.intent(project, job_id)
+            found: Record | None = self._records.read(path, Intent, IntentTombstone)
         except Damaged:
             return False
         if isinstance(found, Intent):

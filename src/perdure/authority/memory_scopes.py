@@ -1,0 +1,162 @@
+"""The Memory port of the reference authority: branches, transactions and tombstones in dictionaries."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from perdure.authority.memory_store import Store
+from perdure.core.admission import (
+    Completion,
+    Intent,
+    IntentTombstone,
+    Receipt,
+    Revision,
+    RevisionTombstone,
+    intent_tombstone,
+)
+from perdure.core.memory import MAIN, Branch, empty_main, main_branch_id
+from perdure.core.record import Record
+from perdure.core.text import normalize_key
+from perdure.core.transaction import TransactionFacts
+from perdure.errors import Damaged, NotFound
+from perdure.ports.memory import BranchName, HeldMemory, Tombstone
+
+
+class MemoryMemory:
+    """See `perdure.ports.memory.Memory`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @contextlib.contextmanager
+    def hold(self, scope: str) -> Iterator[HeldMemory]:
+        """See `Memory.hold`."""
+        with self._store.hold(f"scope/{scope}"):
+            yield _HeldMemory(self, self._store, scope)
+
+    def branch(self, scope: str, branch_id: str) -> Branch | None:
+        """See `Memory.branch`."""
+        name = f"branch/{scope}/{branch_id}"
+        found = self._store.read(name, Branch)
+        if found is not None or branch_id != main_branch_id(scope):
+            return found
+        if self.revisions(scope, branch_id):
+            raise Damaged(name, "the branch is gone though revisions exist")
+        return empty_main(scope)
+
+    def branches(self, scope: str) -> tuple[BranchName, ...]:
+        """See `Memory.branches`."""
+        ids = {main_branch_id(scope), *self._store.names(f"branch/{scope}/")}
+        found = [branch for branch in (self.branch(scope, name) for name in ids) if branch is not None]
+        rows = [BranchName(b.branch_id, b.name, b.parent, len(b.entries), b.seq) for b in found]
+        return tuple(sorted(rows, key=lambda row: (row.name != MAIN, row.name)))
+
+    def revision(self, scope: str, branch_id: str, seq: int) -> Revision | RevisionTombstone | None:
+        """See `Memory.revision`."""
+        found = self._store.read(f"revision/{scope}/{branch_id}/{seq:08d}", Record)
+        return found if isinstance(found, Revision | RevisionTombstone) else None
+
+    def revisions(self, scope: str, branch_id: str) -> tuple[int, ...]:
+        """See `Memory.revisions`."""
+        return tuple(int(name) for name in self._store.names(f"revision/{scope}/{branch_id}/"))
+
+    def receipt(self, scope: str, job_id: str) -> Receipt | None:
+        """See `Memory.receipt`."""
+        return self._store.read(f"receipt/{scope}/{job_id}", Receipt)
+
+    def receipts(self, scope: str) -> tuple[str, ...]:
+        """See `Memory.receipts`."""
+        return tuple(self._store.names(f"receipt/{scope}/"))
+
+    def selected(self, scope: str) -> str | None:
+        """See `Memory.selected`."""
+        return self._store.selected.get(scope)
+
+    def select(self, scope: str, name: str) -> None:
+        """See `Memory.select`."""
+        if all(row.name != name for row in self.branches(scope)):
+            raise NotFound(f"there is no branch {name!r}.")
+        self._store.selected[scope] = name
+
+
+class _HeldMemory:
+    """See `perdure.ports.memory.HeldMemory`."""
+
+    def __init__(self, memory: MemoryMemory, store: Store, scope: str) -> None:
+        self._memory, self._store, self._scope = memory, store, scope
+
+    def branch(self, branch_id: str) -> Branch | None:
+        return self._memory.branch(self._scope, branch_id)
+
+    def begun(self) -> list[str]:
+        return [name for name in self._store.names(f"intent/{self._scope}/") if self._unfinished(name)]
+
+    def _unfinished(self, transaction: str) -> bool:
+        facts = self.transaction(transaction)
+        if facts is None or isinstance(facts.intent, IntentTombstone):
+            return False
+        return facts.completion is None or facts.intent.job_id is None or facts.receipt is None
+
+    def transaction(self, transaction: str) -> TransactionFacts | None:
+        intent = self._store.read(self._intent(transaction), Record)
+        if isinstance(intent, IntentTombstone):
+            return TransactionFacts(intent, None, revision_present=True, completion=None, receipt=None)
+        if not isinstance(intent, Intent):
+            return None
+        current, revision = self.branch(intent.branch_id), intent.revision
+        return TransactionFacts(
+            intent=intent,
+            branch_digest=current.digest if current is not None else None,
+            revision_present=revision is not None
+            and self._memory.revision(self._scope, revision.branch_id, revision.seq) is not None,
+            completion=self._store.read(self._done(transaction), Completion),
+            receipt=self._memory.receipt(self._scope, intent.job_id) if intent.job_id is not None else None,
+        )
+
+    def begin(self, intent: Intent) -> Intent | IntentTombstone:
+        name = self._intent(intent.transaction)
+        self._store.elect(name, intent)
+        standing = self._store.read(name, Record)
+        return standing if isinstance(standing, Intent | IntentTombstone) else intent
+
+    def put_branch(self, branch: Branch) -> None:
+        self._store.records[f"branch/{self._scope}/{branch.branch_id}"] = branch
+
+    def put_revision(self, revision: Revision) -> None:
+        name = f"revision/{self._scope}/{revision.branch_id}/{revision.seq:08d}"
+        self._store.create(name, revision)
+
+    def complete(self, completion: Completion) -> None:
+        self._store.create(self._done(completion.transaction), completion)
+
+    def put_receipt(self, receipt: Receipt) -> None:
+        self._store.create(f"receipt/{self._scope}/{receipt.job_id}", receipt)
+
+    def compact(self, intent: Intent) -> None:
+        if intent.job_id is not None:
+            self._store.records[self._intent(intent.transaction)] = intent_tombstone(intent)
+        else:
+            del self._store.records[self._intent(intent.transaction)]
+            self._store.records.pop(self._done(intent.transaction), None)
+
+    def bury(self, tombstones: tuple[Tombstone, ...]) -> None:
+        for stone in tombstones:
+            name = self._stone(stone.what, stone.value)
+            self._store.stones[name] = max(stone.forgotten_ms, self._store.stones.get(name, 0))
+
+    def buried(self, text: str | None, key: str | None, settled_ms: int) -> bool:
+        stones = self._store.stones
+        if text is not None and self._stone("text", text) in stones:
+            return True
+        return key is not None and settled_ms <= stones.get(self._stone("key", key), -1)
+
+    def _stone(self, what: str, value: str) -> tuple[str, str, str]:
+        form = value if what == "entry" else normalize_key(value).rstrip(".")
+        return self._scope, what, form
+
+    def _intent(self, transaction: str) -> str:
+        return f"intent/{self._scope}/{transaction}"
+
+    def _done(self, transaction: str) -> str:
+        return f"completion/{self._scope}/{transaction}"
