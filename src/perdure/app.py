@@ -164,6 +164,7 @@ class App:
             provider=self.config.reviewer.provider,
             limits=self.config.limits.limits() if self.provider.paid else None,
             largest_hold=_largest_hold(self.config),
+            alert_share=self.config.limits.alert_share,
         )
 
     def retention(self) -> Retention:

@@ -107,7 +107,7 @@ def test_both_ways_say_the_same(
     fork = msgspec.structs.replace(empty_main(key), branch_id="b" * 16, name="other", entries=tuple(other))
     put(key, fork)
     branch = ["--branch", chosen] if chosen else []
-    for words in (["inject", *branch], [*branch, "inject", "--json", "--session", "s1"]):
+    for words in (["inject", *branch], [*branch, "inject", "--json"]):
         assert full(perdure, *words) == (0, quick_inject(words))
 
 
@@ -221,7 +221,7 @@ def test_whatever_is_unusual_is_left_to_the_full_command(
         "inject --branch",
         "--branch inject",
         "inject --branch nowhere",
-        "inject --session=",
+        "inject --session s1",
         "inject -- x",
         "remember inject",
         "inject --project /nowhere/at/all",

@@ -244,3 +244,28 @@ def test_budget_reconcile_checks_its_words(perdure: Perdure) -> None:
     perdure("budget", "reconcile", "20260101-ffff", "--reason", "x", "--tokens", "-1", status=2)
     perdure("budget", "reconcile", "20260101-ffff", "--reason", "x", "--cost-usd", "nan", status=2)
     perdure("budget", "reconcile", "20260101-ffff", status=2)
+
+
+@pytest.mark.requirement("I-04")
+def test_an_inject_for_a_session_counts_as_exposure(perdure: Perdure) -> None:
+    """With --session the block is counted as shown in that session; without it nothing is counted."""
+    perdure("remember", "The API listens on port 8080.")
+    perdure("inject")
+    folder = perdure.home / "projects"
+    assert list(folder.glob("*/exposure/*")) == []
+    assert perdure("inject", "--session", "s1").out == perdure("inject").out
+    assert len(list(folder.glob("*/exposure/*"))) == 1
+
+
+@pytest.mark.requirement("S-01")
+def test_in_shadow_mode_reviews_observe_and_change_nothing(perdure: Perdure, tmp_path: Path) -> None:
+    """Jobs captured in shadow mode go all the way to an outcome and never touch memory."""
+    perdure("init")
+    config = perdure.home / "config.toml"
+    config.write_text('mode = "shadow"\n')
+    config.chmod(0o600)
+    perdure("capture", str(session(1).write(tmp_path)))
+    assert "no-op" in perdure("review", "--once").out
+    assert perdure.texts() == []
+    assert [job["state"] for job in perdure.json("jobs")["jobs"]] == ["no-op"]
+    perdure("verify")

@@ -22,8 +22,7 @@ def short_id(job_id: str) -> str:
 
 def jobs_list(context: Context) -> Answer:
     """The jobs of this project, or of all, in the order in which their turns settled."""
-    project = None if context.options.all else context.project.key
-    rows = context.app.jobs_service().list(project, open_only=context.options.open)
+    rows = context.app.jobs_service().list(_scope(context), open_only=context.options.open)
     lines = [
         (
             row.short,
@@ -40,14 +39,14 @@ def jobs_list(context: Context) -> Answer:
 
 def jobs_show(context: Context) -> Answer:
     """Everything that is kept of one job."""
-    detail = context.app.jobs_service().show(context.options.id, context.project.key)
+    detail = context.app.jobs_service().show(context.options.id, _scope(context))
     return Answer(_detail_json(detail), _detail_text(context, detail))
 
 
 def jobs_retry(context: Context) -> Answer:
     """Review the same evidence again."""
     app = context.begin_writing()
-    done = app.jobs_service().retry(context.options.id, context.project.key)
+    done = app.jobs_service().retry(context.options.id, _scope(context))
     data = {"job": done.job_id, "successor": done.successor, "generation": done.generation}
     said = f"Job {short_id(done.successor)} is generation {done.generation} of the same evidence."
     return Answer(data, f"{said} Next: perdure review --once.")
@@ -57,11 +56,11 @@ def jobs_drop(context: Context) -> Answer:
     """End an open job for good."""
     app = context.begin_writing()
     service = app.jobs_service()
-    job_id = service.resolve(context.options.id, context.project.key)
+    job_id = service.resolve(context.options.id, _scope(context))
     question = f"Drop job {short_id(job_id)}? Its turns will not be reviewed."
     if not context.confirm(question):
         return Answer({"job": job_id, "dropped": False}, "Nothing was changed.")
-    ended = service.drop(job_id, context.project.key)
+    ended = service.drop(job_id, _scope(context))
     return Answer(
         {"job": ended.job_id, "dropped": True, "state": ended.state, "turns": list(ended.turns)},
         f"Job {short_id(ended.job_id)} is dropped; its {len(ended.turns)} turns stay covered.",
@@ -138,8 +137,14 @@ def _detail_text(context: Context, detail: JobDetail) -> str:
     return "\n".join(parts)
 
 
+def _scope(context: Context) -> str | None:
+    """The project whose jobs can be named; None for those of all."""
+    return None if context.options.all else context.project.key
+
+
 def _id(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="a job's id, or the beginning of its short form")
+    parser.add_argument("--all", action="store_true", help="look among the jobs of every project")
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:

@@ -107,6 +107,7 @@ def _report_json(report: BudgetReport) -> dict[str, Any]:
             for row in report.days
         ],
         "unresolved": [_unresolved_json(found) for found in report.unresolved],
+        "alerts": list(report.alerts),
     }
 
 
@@ -133,7 +134,7 @@ def _limits_json(limits: Limits | None) -> dict[str, int | None] | None:
 
 def _report_text(context: Context, report: BudgetReport) -> str:
     paint = context.paint
-    parts = []
+    parts = [paint("bold", f"warning: {alert}") for alert in report.alerts]
     for now in report.providers:
         parts.append(paint("bold", f"{now.provider}, counted against today ({report.today} UTC)"))
         parts.append(_exposure_text(now.counted))

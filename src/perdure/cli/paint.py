@@ -18,8 +18,9 @@ _NO_COLOUR = re.compile(r"(?!\x1b\[[0-9;]{1,8}m)" + _CONTROL.pattern)
 
 
 def legible(text: str, *, colours: bool = False) -> str:
-    """The text with control characters as escapes, but for line breaks, tabs and, if wanted, colours: names of
-    files and folders may hold anything, and none of it shall steer a terminal.
+    """The text with control characters as escapes, but for line breaks, tabs and, if wanted, colours.
+
+    Names of files and folders may hold anything, and none of it shall steer a terminal.
     """
     return (_NO_COLOUR if colours else _CONTROL).sub(lambda found: f"\\x{ord(found.group()):02x}", text)
 

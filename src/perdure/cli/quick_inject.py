@@ -67,7 +67,7 @@ def quick_inject(words: list[str]) -> str | None:
             block = _block(root, project, options["--branch"])
         finally:
             os.close(root)
-        return _document(block, options["--session"]) if options["--json"] else block.text
+        return _document(block) if options["--json"] else block.text
     except (_Unusual, PerdureError, OSError, ValueError, KeyError, TypeError, ImportError, StopIteration):
         return None
 
@@ -85,7 +85,7 @@ def put(text: str) -> int:
 
 
 def _options(words: list[str]) -> dict[str, str]:
-    found = {"--project": ".", "--branch": "", "--session": "", "--json": ""}
+    found = {"--project": ".", "--branch": "", "--json": ""}
     seen, place = False, 0
     while place < len(words):
         word = words[place]
@@ -94,7 +94,7 @@ def _options(words: list[str]) -> dict[str, str]:
             seen = True
         elif word == "--json":
             found[word] = "yes"
-        elif name not in found or name == "--json" or (name == "--session" and not seen):
+        elif name not in found or name == "--json":
             raise _Unusual
         elif equals:
             found[name] = value
@@ -302,7 +302,7 @@ def _folder(root: int, path: str) -> int | None:
     return here
 
 
-def _document(block: Block, session: str) -> str:
+def _document(block: Block) -> str:
     """The JSON document of the full command, in its order of fields."""
     from _json import encode_basestring
 
@@ -317,6 +317,6 @@ def _document(block: Block, session: str) -> str:
         "tokens_max": str(TOKENS_MAX),
         "included": listed(block.included),
         "left_out": listed(block.left_out),
-        "session": encode_basestring(session) if session else "null",
+        "session": "null",
     }
     return "{" + ", ".join(f'"{name}": {value}' for name, value in fields.items()) + "}"

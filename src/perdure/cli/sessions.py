@@ -46,11 +46,15 @@ def capture(context: Context) -> Answer:
 
 
 def inject(context: Context) -> Answer:
-    """The block that a host would inject now."""
+    """The block that a host would inject now; with a session it counts as exposure (I-04)."""
     app, budget = context.app, context.app.config.injection
     project = context.project.key
     branch_id = app.branch_id(project, context.branch) if context.branch is not None else None
-    block = app.inject_service().block(project, branch_id)
+    service, session = app.inject_service(), context.options.session
+    if session is None:
+        block = service.block(project, branch_id)
+    else:
+        block = service.turn_start(project, session=session, branch_id=branch_id)
     return Answer(
         {
             "text": block.text,
@@ -60,7 +64,7 @@ def inject(context: Context) -> Answer:
             "tokens_max": budget.tokens,
             "included": block.included,
             "left_out": block.left_out,
-            "session": context.options.session,
+            "session": session,
         },
         block.text,
     )
@@ -78,6 +82,7 @@ def _captured(context: Context, session: SessionRead, branch_id: str, *, dry_run
         turns=session.turns,
         project=context.project.key,
         branch_id=branch_id,
+        mode="observe" if context.app.config.mode == "shadow" else "admit",
         dry_run=dry_run,
     )
 
@@ -170,7 +175,9 @@ def _capture_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _inject_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--session", metavar="ID", help="the session that asks; stands in the document")
+    parser.add_argument(
+        "--session", metavar="ID", help="the session that asks: counts what is shown as exposure in it"
+    )
 
 
 COMMANDS = (

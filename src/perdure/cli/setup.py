@@ -59,6 +59,7 @@ def status(context: Context) -> Answer:
     day = datetime.fromtimestamp(app.clock.now_ms() / 1000, UTC).strftime("%Y%m%d")
     spent = app.attempts.charge(provider, day)
     missing = app.provider.ready()
+    alerts = app.budget_service().report().alerts
     data = _identity(app, project) | {
         "branch": branch.name,
         "entries": len(branch.entries),
@@ -69,6 +70,7 @@ def status(context: Context) -> Answer:
         "workers": len(app.claims.workers()),
         "reviewer_missing": missing,
         "today": exposure_json(spent),
+        "alerts": list(alerts),
     }
     total = spent.total
     room = f"{branch.chars:,} of {BRANCH_CHARS_MAX:,}"
@@ -81,6 +83,7 @@ def status(context: Context) -> Answer:
         ("mode", _MODES[app.config.mode]),
         ("reviewer", f"{_reviewer_text(app)}{f'; {missing}' if missing else ''}"),
         ("today", f"at most {total.calls} calls, {total.tokens:,} tokens, {dollars(total.cost_nanodollars)}"),
+        *(("warning", alert) for alert in alerts),
     ]
     return Answer(data, table(rows))
 

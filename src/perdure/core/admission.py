@@ -65,7 +65,7 @@ class Revision(Record, frozen=True, forbid_unknown_fields=True):
 
 
 class RevisionTombstone(Record, frozen=True, forbid_unknown_fields=True):
-    """Takes a revision's place when its text is purged (rule 13): the chain of digests stays, the words go."""
+    """Takes a revision's place when its text is purged (rule 13): digests stay, words go."""
 
     KIND = "revision-tombstone"
 

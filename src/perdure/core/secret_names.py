@@ -89,7 +89,8 @@ _SHORTEST = {"strong": 3, "medium": 8, "weak": 20}
 
 def occurs(literal: str, lower: str, lexicon: str) -> bool:
     """Say whether a literal is in a text; `lexicon` holds each of its words once, and is searched first where
-    the text is long."""
+    the text is long.
+    """
     if len(lower) < _SHORT_CHARS:
         return literal in lower
     return all(part in lexicon for part in literal.split()) and literal in lower

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 import msgspec
@@ -67,6 +67,7 @@ class BudgetReport(msgspec.Struct, frozen=True):
     providers: tuple[ProviderNow, ...]
     days: tuple[DayRow, ...]
     unresolved: tuple[Unresolved, ...]
+    alerts: tuple[str, ...] = ()  # limits of which a large share is used up (B-08)
 
 
 class BudgetService:
@@ -81,7 +82,10 @@ class BudgetService:
         provider: str,
         limits: Limits | None,
         largest_hold: Usage,
+        alert_share: float = 1.0,
     ) -> None:
+        """From `alert_share` of a limit on, the report says so."""
+        self._alert_share = alert_share
         self._attempts, self._ledger, self._clock = attempts, ledger, clock
         self._provider, self._limits, self._largest_hold = provider, limits, largest_hold
 
@@ -92,11 +96,13 @@ class BudgetService:
         attempts = self._attempts.all()
         days = self._days(attempts)
         names = sorted({self._provider, *(row.provider for row in days)} - {UNREADABLE})
+        providers = tuple(self._now(name, attempts, now_ms, today) for name in names)
         return BudgetReport(
             today=today,
-            providers=tuple(self._now(name, attempts, now_ms, today) for name in names),
+            providers=providers,
             days=tuple(sorted(days, key=lambda row: (row.day, row.provider), reverse=True)),
             unresolved=tuple(self._unresolved(a, now_ms) for a in attempts if unresolved(a)),
+            alerts=tuple(line for now in providers for line in _alerts(now, self._alert_share)),
         )
 
     def reconcile(self, which: str, *, reason: str, usage: Usage | None = None) -> Attempt:
@@ -193,6 +199,25 @@ class BudgetService:
 
 def _provider(attempt: Attempt) -> str:
     return attempt.reserved.provider if attempt.reserved is not None else UNREADABLE
+
+
+_NAMES = {
+    "calls_per_day": "today's calls",
+    "tokens_per_day": "today's tokens",
+    "cost_nanodollars_per_day": "today's cost",
+    "cost_nanodollars_per_month": "this month's cost",
+    "calls_per_hour": "this hour's calls",
+}
+
+
+def _alerts(now: ProviderNow, share: float) -> Iterator[str]:
+    """Every limit of which at least that share is spent, held or unknown."""
+    if now.limits is None or now.left is None:
+        return
+    for field, name in _NAMES.items():
+        limit, left = getattr(now.limits, field), getattr(now.left, field)
+        if limit and (limit - left) >= share * limit:
+            yield f"{now.provider}: {(limit - left) * 100 // limit}% of {name} are used up"
 
 
 def _left(limits: Limits, used: Amount, month_cost_nanodollars: int, hour_calls: int) -> Limits:

@@ -82,7 +82,8 @@ class FileCoverage:
 
     def commit_begins(self, project: str, fold: _Fold) -> None:
         """Say in the hint who commits, before anything is committed, so that a crash in between is seen as
-        foreign. While the hint is ours nobody else has committed, and it need not be written again."""
+        foreign. While the hint is ours nobody else has committed, and it need not be written again.
+        """
         if fold.token and fold.token == self._token(project):
             return
         token = self._ids.token(32).encode()
