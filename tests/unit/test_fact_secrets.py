@@ -21,7 +21,7 @@ BRANCH = Branch(
 
 @pytest.mark.requirement("M-10")
 def test_a_text_under_the_key_of_a_secret_is_refused() -> None:
-    """ "db password" and a password are a secret together; other facts are welcome."""
+    """Together, "db password" and a password are a secret; other facts are welcome."""
     with pytest.raises(TextRefused) as found:
         check_fact("db password", PASSWORD)
     assert found.value.code == "secret"

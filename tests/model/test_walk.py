@@ -1,0 +1,76 @@
+"""Every interleaving within small bounds: the laws hold in every state, and each has a way to an end."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.model.moves import Moves
+from tests.model.scenarios import DEEP, QUICK
+from tests.model.walk import Walk, walk
+from tests.model.world import Bounds, State, Worker
+
+CHOSEN = {**QUICK, **DEEP} if os.environ.get("PERDURE_WALK") == "deep" else QUICK
+
+
+def told(name: str, seen: Walk) -> str:
+    """The counts of a walk, and the way to what is wrong."""
+    counts = f"{name}: {seen.states:,} states, {seen.transitions:,} transitions, {seen.ends:,} ends"
+    if seen.fault is None:
+        return counts
+    return "\n  ".join((f"{counts}\n{seen.fault.law}", *seen.fault.steps))
+
+
+@pytest.mark.requirement(
+    "G-01", "G-03", "A-01", "A-02", "A-03", "A-04", "B-02", "B-03", "D-02", "D-06", "D-12", "Q-05"
+)
+@pytest.mark.parametrize("name", CHOSEN)
+def test_every_state_is_safe_and_has_a_way_to_an_end(name: str) -> None:
+    """Within these bounds no order of steps, deaths and replies breaks a law or wedges a job."""
+    seen = walk(Moves(CHOSEN[name]))
+    print(told(name, seen))
+    assert seen.fault is None, told(name, seen)
+    assert seen.ends > 0
+
+
+class Unfenced(Moves):
+    """Workers that never look whether their claim still stands."""
+
+    def holds(self, state: State, worker: Worker) -> bool:
+        """Believe it."""
+        del state, worker
+        return True
+
+
+@pytest.mark.requirement("Q-03")
+@pytest.mark.parametrize(
+    "bounds", [Bounds(takeovers=2), Bounds(takeovers=1, crashes=1)], ids=["stalls", "dies"]
+)
+def test_late_writes_of_a_superseded_owner_are_harmless_by_construction(bounds: Bounds) -> None:
+    """Even owners that never look at their claim break no law: the fence only saves calls."""
+    seen = walk(Unfenced(bounds))
+    assert seen.fault is None, told("unfenced", seen)
+
+
+@pytest.mark.requirement("Q-11", "D-08")
+def test_a_write_between_call_and_admission_is_reached() -> None:
+    """The walk really comes to stale ends, to their successors, to unknown attempts and to late results."""
+    world = Moves(Bounds(edits=1, evictions=1, faults=1, replies=("invalid",)))
+    reached: set[str] = set()
+    todo, seen = [world.start()], {world.start()}
+    wanted = {"stale", "applied", "generation 2", "unknown", "late result", "invalid"}
+    while todo and not wanted <= reached:
+        state = todo.pop()
+        for name in world.names(state.records):
+            record = world.record(world.names(state.records)[name])
+            reached.add(str(getattr(record, "state", "")))
+            reached.add(f"generation {getattr(record, 'generation', 1)}")
+            reached.add(str(getattr(record, "outcome", "")))
+        for attempt in world.attempts(state.records, ""):
+            reached.add("late result" if attempt.unknown and attempt.result is not None else attempt.state)
+        for move in world.moves(state):
+            if move.state not in seen:
+                seen.add(move.state)
+                todo.append(move.state)
+    assert wanted <= reached
