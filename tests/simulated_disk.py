@@ -13,9 +13,10 @@ thread at a time. Times are a count of operations, so that every run is the same
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, Self
 
-from perdure.authority.filesystem.disk import EntryKind
+from perdure.authority.filesystem.disk_port import EntryKind
 from perdure.errors import DiskFailed, StorageError
 from tests.simulated_machine import SYNCS, Crashed, Fault, Machine, Operation, Plan
 from tests.simulated_media import ROOT, FileNode, Media, Model
@@ -63,6 +64,13 @@ class SimulatedDisk(DiskView):
     def crash_at(self, number: int, *, after: bool = False) -> None:
         """Lose power at that operation, counted from the last boot, before or after its effect."""
         self._machine.plan = Plan(number, after)
+
+    def watch(self, watcher: Callable[[Operation, str], None]) -> None:
+        """Have `watcher` called before every mutating call, of all processes, until the reboot.
+
+        A `fork` made there is what a crash at that operation leaves, without running anything twice.
+        """
+        self._machine.watcher = watcher
 
     def surviving_states(self, *, limit: int = 20_000, seed: int = 0) -> States:
         """All distinct disks that a power loss may leave now; at most `limit`, then a sample."""
@@ -161,6 +169,10 @@ class SimulatedDisk(DiskView):
                 else:
                     found[prefix + name] = media.files[inode].data
         return found
+
+    def key(self) -> tuple[object, ...]:
+        """What `digest` is made of, hashable."""
+        return self._machine.media.key()
 
     def digest(self) -> str:
         """SHA-256, in hex, of all that a reader can tell apart; names in `tmp/` and times do not count."""

@@ -5,6 +5,7 @@ Everything here is shared by all views of one `SimulatedDisk`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Literal, Self
 
@@ -82,6 +83,7 @@ class Machine:
         self.plan: Plan | None = None
         self.faults: list[Fault] = []
         self.log: list[tuple[Operation, str]] = []
+        self.watcher: Callable[[Operation, str], None] = lambda _operation, _path: None
         self.lives: dict[str, int] = {}
         self._locks: dict[int, list[HeldLock]] = {}
         self._life = 0

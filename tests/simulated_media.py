@@ -19,7 +19,7 @@ from typing import Literal
 
 import msgspec
 
-from perdure.authority.filesystem.disk import EntryKind
+from perdure.authority.filesystem.disk_port import EntryKind
 
 Model = Literal["posix-weak", "ext4"]
 Rename = tuple[int, str, int | None]  # the folder's inode, a name in it, the inode it gets or None

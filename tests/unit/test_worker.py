@@ -11,6 +11,7 @@ import pytest
 from perdure.app import App
 from perdure.authority.filesystem import layout
 from perdure.authority.filesystem.project import Project
+from perdure.core.admission import Outcome
 from perdure.core.evidence import Evidence, EvidenceLine, EvidenceTurn
 from perdure.core.job import Job, make_job
 from perdure.core.memory import main_branch_id
@@ -135,3 +136,19 @@ def test_a_running_worker_stops_when_told(app: App, tmp_path: Path) -> None:
     assert app.claims.workers() == ()
     names = app.records.disk.names(layout.SPOOL_LANES)
     assert sorted(name.endswith(".released") for name in names) == [False, True]
+
+
+@pytest.mark.requirement("D-03", "Q-07")
+def test_a_conflict_stops_its_own_job_and_the_others_go_on(app: App, tmp_path: Path) -> None:
+    """Another job's outcome in the place of one job's own stops that job; the next one is reviewed."""
+    project = a_project(app, tmp_path / "shop")
+    first = a_job(app, project, "one", 1_000)
+    app.worker(provider=Noting()).drain()
+    other = app.records.read(layout.outcome(first.job_id), Outcome)
+    assert other is not None
+    third = a_job(app, project, "three", 3_000)
+    app.records.create(layout.outcome(third.job_id), other)
+    fourth = a_job(app, project, "four", 4_000)
+    report = app.worker(provider=Noting()).drain()
+    assert list(report.stopped) == [third.job_id]
+    assert isinstance(app.queue.outcome(fourth.job_id), Outcome)

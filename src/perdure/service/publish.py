@@ -22,7 +22,7 @@ from perdure.core.protocol import (
     next_step,
 )
 from perdure.core.record import record_digest
-from perdure.errors import Damaged, StorageError
+from perdure.errors import Conflict, Damaged
 from perdure.ports.attempts import Attempts
 from perdure.ports.claims import Claims
 from perdure.ports.clock import Clock
@@ -136,7 +136,7 @@ class Publisher:
                 self._log("admitting", decision.job_id, intent.verdict)
             elif isinstance(begun.intent, Intent) and begun.intent.decision_digest != record_digest(decision):
                 msg = f"{decision.job_id}: an intent for another decision stands there."
-                raise StorageError(msg, advice="Run perdure verify.")
+                raise Conflict(msg, advice="Run perdure verify.")
             roll_forward(held, decision.job_id)
         if self._memory.receipt(lane.project, decision.job_id) is None:
             path = f"receipt of {decision.job_id}"

@@ -10,7 +10,7 @@ import msgspec
 
 from perdure.core.claim import Claim
 from perdure.core.job import Lane, lane_of
-from perdure.errors import Damaged, DiskFailed, LockTimeout, StorageError
+from perdure.errors import Conflict, Damaged, DiskFailed, LockTimeout, NewerVersion, StorageError
 from perdure.ports.claims import Claims
 from perdure.ports.clock import Clock
 from perdure.ports.queue import Queue
@@ -174,7 +174,7 @@ class Worker:
             return None
         try:
             done = self._curator.advance(job_id, claim)
-        except Damaged as error:
+        except (Damaged, Conflict, NewerVersion) as error:
             done = Advance(job_id, "stopped", error.message)
         except LockTimeout as error:
             done = Advance(job_id, "waiting", error.message, self._clock.now_ms() + 1000, blocks_lane=True)
