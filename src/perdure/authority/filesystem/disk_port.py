@@ -7,6 +7,7 @@ fail, forget or fill by implementing this port.
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -135,6 +136,7 @@ def is_plain(part: str) -> bool:
     return "\0" not in part and size <= _NAME_BYTES_MAX
 
 
+@functools.lru_cache(maxsize=8192)
 def split(path: str) -> tuple[str, str]:
     """Split into folder ("" for the home itself) and name."""
     folder, _, name = check_path(path).rpartition("/")

@@ -26,6 +26,7 @@ from perdure.ports.clock import Clock
 
 R = TypeVar("R", bound=Record)
 _KNOWN_MAX = 400_000
+_PARSED_MAX = 32
 
 
 class _Stop(msgspec.Struct, frozen=True):
@@ -76,6 +77,7 @@ class Records:
         self._clock = clock
         self._durable = _Known()
         self._folders: set[str] = set()
+        self._parsed: dict[str, tuple[tuple[int, int, int], Record]] = {}
 
     # -- reading
 
@@ -86,10 +88,25 @@ class Records:
 
     def found(self, path: str, *types: type[R]) -> R | None:
         """The record, made durable before it is returned: for acting on, and for acknowledging."""
+        there = self.disk.info(path)
+        if there is None:
+            return None
+        same = (there.inode, there.size_bytes, there.changed_ns)
+        known = self._parsed.get(path)
+        if known is not None and known[0] == same and isinstance(known[1], types):
+            return known[1]
         record = self.read(path, *types)
         if record is not None:
             self.settle(path)
+            self._keep(path, same, record)
         return record
+
+    def _keep(self, path: str, same: tuple[int, int, int], record: Record) -> None:
+        """Remember a few parsed records: each step of a job reads the ones of the step before again."""
+        self._parsed.pop(path, None)
+        self._parsed[path] = (same, record)
+        if len(self._parsed) > _PARSED_MAX:
+            del self._parsed[next(iter(self._parsed))]
 
     def settle(self, path: str) -> None:
         """Make the name of a record that was found durable, once per process."""
