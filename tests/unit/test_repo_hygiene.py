@@ -21,7 +21,7 @@ def test_the_tree_is_clean() -> None:
     "line",
     [
         "https://py" + "pi.org/simple",
-        '"resolved": "https://registry.npm' + 'js.org/x/-/x-1.tgz"',
+        '"resol' + 'ved": "https://registry.npm' + 'js.org/x/-/x-1.tgz"',
         "--index" + "-url https://mirror.example/simple",
         "--find" + "-links=/wheels",
         "see /ro" + "ot/notes.txt",
