@@ -66,7 +66,9 @@ class Searched:
 
     def holding(self, value: str) -> list[str]:
         """The spellings in which the value is there."""
-        found = [name for name, form in forms(value).items() if form in self.raw or form.lower() in self.folded]
+        found = [
+            name for name, form in forms(value).items() if form in self.raw or form.lower() in self.folded
+        ]
         return found + (["disguised"] if squeezed(value) in self.squeezed else [])
 
 
@@ -200,6 +202,6 @@ def transcript(hidden: Iterable[Secret], marks: Marks, folder: Path) -> Path:
 
 def run_quietly(perdure: Perdure, *words: str) -> Said:
     """Run a command that may end in any way."""
-    perdure._capture.readouterr()  # noqa: SLF001 - the user's own screen
+    perdure._capture.readouterr()
     status = main(list(words))
-    return Said(status, *perdure._capture.readouterr())  # noqa: SLF001 - as above
+    return Said(status, *perdure._capture.readouterr())

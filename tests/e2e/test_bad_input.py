@@ -18,8 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.command_line import Perdure, Said, process
-from tests.e2e.planted import run_quietly
+from tests.e2e.command_line import Perdure, Said
 from tests.session_files import PiSession, Transcript, iso
 
 MEBIBYTE = 1024 * 1024
@@ -176,7 +175,12 @@ def test_broken_characters_never_block_a_session(perdure: Perdure, tmp_path: Pat
     """Lone surrogates, NUL and other controls, invalid UTF-8, a BOM, CRLF and CR, decomposed letters: all
     turns are taken, what is stored is clean NFC text, and the session can go on (peers 58).
     """
-    texts = ["lone \udc8f\ud800 here", "nul \x00 and \x1b[31m red", "e\u0301 and \u212b", "tag </evidence> end"]
+    texts = [
+        "lone \udc8f\ud800 here",
+        "nul \x00 and \x1b[31m red",
+        "e\u0301 and \u212b",
+        "tag </evidence> end",
+    ]
     lines = list(pi_lines([*texts, "last"]))
     data = "".join(line.replace("\n", "\r\n") if n % 2 else line for n, line in enumerate(lines)).encode()
     data = b"\xef\xbb\xbf" + data.replace(b"last", b"la\xff\xfest")
@@ -204,7 +208,9 @@ def test_composed_and_decomposed_twins_are_one(perdure: Perdure) -> None:
     (fact,) = perdure.json("facts")["facts"]
     assert fact["value"] == "The café opens at 9."
     perdure("remember", "Naïve approach is fine.")
-    assert "Nothing changed" in perdure("remember", unicodedata.normalize("NFD", "Naïve approach is fine.")).out
+    assert (
+        "Nothing changed" in perdure("remember", unicodedata.normalize("NFD", "Naïve approach is fine.")).out
+    )
     perdure("forget", decomposed)
     assert perdure.texts() == ["Naïve approach is fine."]
 
@@ -365,249 +371,3 @@ def test_a_torn_last_line_is_taken_once_it_is_whole(perdure: Perdure, tmp_path: 
     path.write_bytes(data)
     assert perdure.json("capture", str(path))["turns_accepted"] == 1
     assert (seen, evidence(perdure)) == (1, ["First.", "Second."])
-
-
-# -- folders
-
-
-STRANGE_NAMES = [
-    b"with space",
-    b"new\nline",
-    "tea 🍵".encode(),
-    b"x" * 200,
-    b"quote'\"$HOME`",
-    b"-rf",
-    b"latin-\xe9\xff",
-    b"tab\tand\x1b[31m",
-]
-
-
-@pytest.mark.requirement("M-01", "G-05")
-def test_projects_may_have_any_name(perdure: Perdure, tmp_path: Path) -> None:
-    """Spaces, a line break, emoji, 200 bytes, quotes, bytes that are no UTF-8: remember, list, inject, capture,
-    review and verify work, the memory is its own, and the terminal gets no control characters.
-    """
-    session = PiSession()
-    session.turn("We always deploy with make ship.", "Good.")
-    path = str(session.write(tmp_path))
-    keys = set()
-    for number, name in enumerate(STRANGE_NAMES):
-        folder = os.path.join(os.fsencode(tmp_path), b"projects", name)
-        os.makedirs(os.path.join(folder, b".git"))
-        place = ("--project", os.fsdecode(folder))
-        perdure("remember", f"Number {number}.", *place)
-        found = perdure.json("init", *place)
-        keys.add(found["key"])
-        assert [entry["text"] for entry in perdure.json("list", *place)["entries"]] == [f"Number {number}."]
-        assert f"Number {number}." in perdure("inject", *place).out
-        assert perdure.json("capture", path, *place)["accepted"] == 1
-        assert perdure.json("review", "--once", *place)["stopped"] == []
-        said = perdure("status", *place).out + perdure("home", *place).out
-        assert not re.search("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]", said)
-    assert len(keys) == len(STRANGE_NAMES)
-    assert perdure.json("verify")["ok"]
-
-
-@pytest.mark.requirement("M-01", "G-05")
-def test_folders_whose_names_are_twins_are_two_projects(perdure: Perdure, tmp_path: Path) -> None:
-    """NFC and NFD spellings are two folders here, and so two memories."""
-    for name in (unicodedata.normalize(form, "Café") for form in ("NFC", "NFD")):
-        folder = tmp_path / name
-        (folder / ".git").mkdir(parents=True, exist_ok=True)
-        perdure("remember", f"Bytes: {len(name)}.", "--project", str(folder))
-    nfd = tmp_path / unicodedata.normalize("NFD", "Café")
-    assert [entry["text"] for entry in perdure.json("list", "--project", str(nfd))["entries"]] == ["Bytes: 5."]
-
-
-@pytest.mark.requirement("M-01")
-def test_home_and_root_are_no_projects(perdure: Perdure, tmp_path: Path) -> None:
-    """$HOME, a link to it, a file of dots that leads there, and / are refused; a missing folder is named."""
-    user = os.environ["HOME"]
-    link = tmp_path / "link"
-    link.symlink_to(user)
-    for folder in (user, f"{user}/", str(link), "/", "//", "/../"):
-        for command in (("init",), ("remember", "Tea."), ("inject",), ("review", "--once")):
-            said = perdure(*command, "--project", folder, status=2)
-            assert "cannot be a project" in said.err
-    perdure("list", "--project", str(tmp_path / "nowhere"), status=4)
-    perdure("list", "--project", str(tmp_path / "na\x00me"), status=4)
-
-
-@pytest.mark.requirement("M-01", "G-05")
-def test_worktrees_share_a_memory_and_submodules_do_not(perdure: Perdure, tmp_path: Path) -> None:
-    """Made by Git itself: the worktree's memory is the repository's, or its own when configured so; a
-    submodule and a nested clone have their own (peers 37, 38, 41).
-    """
-
-    def git(*words: str, cwd: Path) -> None:
-        subprocess.run(
-            ["git", "-c", "protocol.file.allow=always", *words], cwd=cwd, check=True, capture_output=True
-        )
-
-    parts = tmp_path / "parts"
-    main = tmp_path / "main"
-    for folder in (parts, main):
-        folder.mkdir()
-        git("init", "-q", cwd=folder)
-        git("commit", "-q", "--allow-empty", "-m", "first", cwd=folder)
-    git("submodule", "add", "-q", str(parts), "lib", cwd=main)
-    git("worktree", "add", "-q", str(tmp_path / "tree"), cwd=main)
-    inner = tmp_path / "tree" / "inner"
-    inner.mkdir()
-    perdure("remember", "Said in main.", "--project", str(main))
-    perdure("remember", "Said in lib.", "--project", str(main / "lib"))
-
-    def texts(folder: Path) -> list[str]:
-        return [entry["text"] for entry in perdure.json("list", "--project", str(folder))["entries"]]
-
-    assert texts(tmp_path / "tree") == texts(inner) == texts(main) == ["Said in main."]
-    assert texts(main / "lib") == ["Said in lib."]
-    assert texts(parts) == []
-    (perdure.home / "config.toml").write_text('[project]\nworktrees = "own"\n')
-    assert texts(tmp_path / "tree") == []
-    assert texts(main) == ["Said in main."]
-
-
-@pytest.mark.requirement("M-01", "S-06")
-def test_strange_homes_are_used_or_refused_in_clear_words(
-    perdure: Perdure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """PERDURE_HOME relative or below a missing parent works; a file, a link, a FIFO, a folder that others can
-    enter, and one that cannot be written are refused.
-    """
-    monkeypatch.setenv("PERDURE_HOME", "a relative/home")
-    perdure("init")
-    perdure("remember", "Tea.")
-    assert (perdure.project / "a relative" / "home").stat().st_mode & 0o777 == 0o700
-    monkeypatch.setenv("PERDURE_HOME", str(tmp_path / "a" / "b" / "c"))
-    perdure("list", status=4)
-    perdure("init")
-    (tmp_path / "file").write_text("mine")
-    os.mkfifo(tmp_path / "fifo")
-    (tmp_path / "link").symlink_to(tmp_path / "a" / "b" / "c")
-    (tmp_path / "open").mkdir(mode=0o755)
-    for name in ("file", "fifo", "link", "open", "file/below"):
-        monkeypatch.setenv("PERDURE_HOME", str(tmp_path / name))
-        for command in (("init",), ("remember", "Tea."), ("list",), ("inject",)):
-            status = perdure_status(perdure, *command)
-            assert status in DOCUMENTED - {0}, (name, command, status)
-    assert (tmp_path / "file").read_text() == "mine"
-    assert not os.listdir(tmp_path / "open")
-    monkeypatch.setenv("PERDURE_HOME", "/proc/perdure-home")
-    assert perdure_status(perdure, "init") in DOCUMENTED - {0}
-
-
-def perdure_status(perdure: Perdure, *words: str) -> int:
-    """Run a command as a process of its own; no traceback whatever happens."""
-    child = process(*words, cwd=perdure.project, env={"PERDURE_DEBUG": ""})
-    out, err = child.communicate(timeout=30)
-    assert b"Traceback" not in err + out
-    assert b"a fault in Perdure" not in err, err
-    return child.returncode
-
-
-# -- a damaged home
-
-
-DAMAGES: dict[str, bytes | None] = {
-    "empty": b"",
-    "truncated": None,
-    "binary": bytes(range(256)) * 8,
-    "nested": b"[" * 100_000,
-    "digits": b'{"a":' + b"9" * 5_000 + b"}",
-    "nan": b'{"a":NaN}',
-    "surrogate": b'{"a":"\\ud800"}',
-    "huge": b"x" * 2_000_000,
-}
-
-COMMANDS = (
-    "show", "list", "facts", "history", "branch", "jobs", "receipts", "budget", "status", "export", "inject",
-    "verify", "home", "review --once", "shadow rebuild", "remember More.",
-)  # fmt: skip
-
-
-def filled(perdure: Perdure, tmp_path: Path) -> Path:
-    """Fill the home with a record of every kind, in this project and in another; returns the other."""
-    session = PiSession()
-    session.turn("We always deploy with make ship.", "Good.")
-    perdure("remember", "Use tabs.", "--key", "indent")
-    perdure("forget", "indent")
-    perdure("remember", "The shop sells tea.")
-    perdure("capture", str(session.write(tmp_path)))
-    perdure("review", "--once")
-    session.turn("Prefer small commits in this project.", "Good.")
-    perdure("capture", str(session.write(tmp_path)))
-    other = tmp_path / "library"
-    (other / ".git").mkdir(parents=True)
-    perdure("remember", "The library is quiet.", "--project", str(other))
-    return other
-
-
-def record_kinds(home: Path, key: str) -> dict[str, Path]:
-    """One file of each kind of record."""
-    found: dict[str, Path] = {}
-    for path in sorted(home.rglob("*")):
-        parts = path.relative_to(home).parts
-        if not path.is_file() or parts[0] in {"run", "index", "tmp", "epoch", "key", "format", "user"}:
-            continue
-        if parts[0] == "projects" and parts[1] != key:
-            continue
-        kind = parts[2] if parts[0] == "projects" else "/".join(parts[:2]) if parts[0] == "spool" else parts[0]
-        found.setdefault(f"{kind}{path.suffix if parts[0] == 'attempts' else ''}", path)
-    return found
-
-
-@pytest.mark.requirement("M-13", "Q-13", "Q-07", "G-05")
-@pytest.mark.parametrize("damage", sorted(DAMAGES))
-def test_damaged_records_end_in_clear_words_and_stop_only_their_own(
-    perdure: Perdure, tmp_path: Path, damage: str
-) -> None:
-    """Each kind of record in turn is damaged: every command ends with a documented status and without a fault
-    of Perdure's own, the other project goes on, and the bytes are never overwritten in silence.
-    """
-    other = filled(perdure, tmp_path)
-    kinds = record_kinds(perdure.home, perdure.json("init")["key"])
-    assert len(kinds) >= 12, sorted(kinds)
-    for kind, path in kinds.items():
-        if not path.exists():  # a claim that a later one took the place of
-            continue
-        whole = path.read_bytes()
-        hurt = DAMAGES[damage]
-        path.write_bytes(whole[: len(whole) // 2] if hurt is None else hurt)
-        for command in COMMANDS:
-            found = run_quietly(perdure, *command.split(" ", 1))
-            assert found.status in DOCUMENTED, (kind, command, found.status, found.err)
-            assert "Traceback" not in found.err
-        assert run_quietly(perdure, "verify").status == 1, kind
-        listed = perdure.json("list", "--project", str(other))["entries"]
-        assert [entry["text"] for entry in listed] == ["The library is quiet."], kind
-        perdure("inject", "--project", str(other))
-        if path.exists():
-            path.write_bytes(whole)
-    assert perdure.json("list", "--project", str(other))["entries"]
-
-
-@pytest.mark.requirement("Q-13", "M-13")
-def test_foreign_files_stop_nothing(perdure: Perdure, tmp_path: Path) -> None:
-    """Folder-view files, editor backups, a folder, a FIFO, a link and names of other bytes in every folder of
-    the home: all commands work, a review too, and verify names them (peers: a .DS_Store stopped a worker).
-    """
-    filled(perdure, tmp_path)
-    folders = [path for path in perdure.home.rglob("*") if path.is_dir()]
-    for folder in folders:
-        (folder / ".DS_Store").write_bytes(b"\0\0\0\1Bud1")
-        (folder / "notes.txt~").write_text("mine")
-        (folder / "a folder").mkdir()
-        os.mkfifo(folder / "fifo")
-        (folder / "link").symlink_to("/etc/hostname")
-        with open(os.path.join(os.fsencode(folder), b"latin-\xe9"), "wb"):
-            pass
-    session = PiSession(session_id="another")
-    session.turn("Please always use tabs here.", "Good.")
-    path = session.write(tmp_path, "another.jsonl")
-    for command in (f"capture {path}", *COMMANDS, "forget tea", "undo"):
-        found = run_quietly(perdure, *command.split(" ", 1))
-        wanted = {0, 1} if command == "verify" else {0}
-        assert found.status in wanted, (command, found.status, found.err)
-    assert "Prefer small commits in this project." in perdure.texts()
-    assert ".DS_Store" in run_quietly(perdure, "verify").out

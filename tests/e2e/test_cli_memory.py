@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.command_line import Perdure
+from tests.session_files import PiSession
 
 
 @pytest.mark.requirement("G-04", "M-02", "M-15")
@@ -154,3 +155,30 @@ def test_an_entry_is_named_by_id_key_or_text(perdure: Perdure) -> None:
     assert ("agent", "normal") in kinds.values()
     perdure("replace", first, status=2)
     perdure("replace", first, "--kind", "two words", status=2)
+
+
+@pytest.mark.requirement("M-12")
+def test_what_was_forgotten_before_can_still_be_taken_out_of_history(perdure: Perdure) -> None:
+    """A plain forget leaves the text in history; by its text it can be purged from there afterwards."""
+    perdure("remember", "The launch word is heliotrope.")
+    perdure("forget", "launch word")
+    assert any(b"heliotrope" in data for data in perdure.files().values())
+    perdure("forget", "The launch word is heliotrope.", "--everywhere", "--yes")
+    assert not any(b"heliotrope" in data for data in perdure.files().values())
+    perdure("forget", "The launch word is heliotrope.", "--everywhere", "--yes", status=4)
+    perdure("verify")
+
+
+@pytest.mark.requirement("Q-07", "E-05")
+def test_a_damaged_outcome_does_not_make_its_turns_new(perdure: Perdure, tmp_path: Path) -> None:
+    """While the job stands, its turns are covered though its outcome cannot be read."""
+    made = PiSession(session_id="0192-shop", cwd="/home/dev/shop")
+    made.turn("Please always run the formatter before you commit in this project.", "Yes.")
+    file = str(made.write(tmp_path))
+    perdure("capture", file)
+    perdure("review", "--once")
+    (outcome,) = perdure.home.glob("projects/*/outcomes/*")
+    outcome.write_bytes(b"{}")
+    made.turn("And now?", "Now that.")
+    again = perdure.json("capture", str(made.write(tmp_path)))
+    assert (again["accepted"], again["turns_accepted"]) == (1, 1)

@@ -33,8 +33,14 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
     "negative money": ("[limits]\nusd = -1.0\n", ("limits.usd", ">= 0", "-1.0")),
     "value for a table": ("reviewer = 1\n", ("reviewer", "object", "1")),
     "table for a value": ("[mode]\nx = 1\n", ("mode",)),
-    "half a price": ("[reviewer.price]\ninput_usd_per_million = 1\n", ("reviewer.price", "output_usd_per_million")),
-    "wrong worktrees": ('[project]\nworktrees = "both"\n', ("project.worktrees", "'both'", "'shared'", "'own'")),
+    "half a price": (
+        "[reviewer.price]\ninput_usd_per_million = 1\n",
+        ("reviewer.price", "output_usd_per_million"),
+    ),
+    "wrong worktrees": (
+        '[project]\nworktrees = "both"\n',
+        ("project.worktrees", "'both'", "'shared'", "'own'"),
+    ),
     "no TOML": ("mode = \n", ("not valid TOML", "line 1")),
     "twice": ('mode = "shadow"\nmode = "external"\n', ("not valid TOML",)),
     "nested deeply": ("a = " + "[" * 5_000 + "\n", ("not valid TOML",)),
@@ -54,7 +60,7 @@ def configured(perdure: Perdure, text: str | bytes) -> Path:
 @pytest.mark.requirement("S-05")
 @pytest.mark.parametrize("mistake", sorted(MISTAKES))
 def test_a_mistake_names_file_field_found_and_allowed(perdure: Perdure, mistake: str) -> None:
-    """Status 2 from every command that reads settings, in words that lead to the line, and nothing changed."""
+    """Status 2 from every command that reads settings, in words that lead to the line; no change."""
     text, told = MISTAKES[mistake]
     path = configured(perdure, text)
     before = perdure.files()
@@ -85,7 +91,7 @@ def test_a_file_that_is_no_settings_file_is_named(perdure: Perdure, data: bytes)
 
 
 @pytest.mark.requirement("S-05", "Q-13")
-def test_what_stands_in_the_place_of_the_file_is_named(perdure: Perdure, tmp_path: Path) -> None:
+def test_what_stands_in_the_place_of_the_file_is_named(perdure: Perdure) -> None:
     """A folder and a link that leads nowhere or round and round."""
     path = perdure.home / "config.toml"
     path.mkdir()
@@ -110,7 +116,7 @@ def test_no_field_holds_a_credential(perdure: Perdure, field: str) -> None:
 @pytest.mark.requirement("S-01")
 @pytest.mark.parametrize("mode", ["embedded", "shadow", "external"])
 def test_the_mode_is_what_is_written(perdure: Perdure, mode: str) -> None:
-    """status and init say the mode of the file, whatever else is there."""
+    """Status and init say the mode of the file, whatever else is there."""
     configured(perdure, f'mode = "{mode}"\n')
     assert perdure.json("status")["mode"] == mode
     assert perdure.json("init")["mode"] == mode
@@ -163,14 +169,17 @@ def test_a_reviewer_never_inherits_anything(perdure: Perdure, monkeypatch: pytes
 
 @settings(max_examples=150)
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace")))
-def test_any_bytes_are_settings_or_a_clear_mistake(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+def test_any_bytes_are_settings_or_a_clear_mistake(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
     """Reading never ends in anything but settings or ConfigError with the file's name (S-05)."""
     path = tmp_path_factory.getbasetemp() / "config-any.toml"
     path.write_bytes(data)
     try:
-        assert isinstance(load_config(str(path)), Config)
+        found: object = load_config(str(path))
     except ConfigError as error:
-        assert str(path) in error.message
+        found = error.message
+    assert isinstance(found, Config) or str(path) in str(found)
 
 
 @pytest.mark.requirement("S-05", "I-02")

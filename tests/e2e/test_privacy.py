@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import secrets
 import signal
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,7 +32,9 @@ from tests.loopback import Answer, LoopbackServer, ok
 from tests.quality.secret_corpus import Maker, Secret
 from tests.session_files import PiSession
 
-SEED = int(os.environ.get("SEED", "7"))
+SEED = 7
+"""Draws the same secrets in every run; `secrets` draws what only has to be new."""
+
 PER_SESSION = 48
 WORKER_SECONDS = 30.0
 
@@ -165,7 +164,7 @@ def bad_answers(drawn: Maker) -> tuple[list[Answer], dict[str, str]]:
         made[place] = "ghp_" + drawn.run(36)
         return made[place]
 
-    add = {"op": "add", "text": "Tea is sold.", "evidence": ["e1"], "rationale": "said so"}
+    add: dict[str, object] = {"op": "add", "text": "Tea is sold.", "evidence": ["e1"], "rationale": "said so"}
     operations: list[dict[str, object]] = [
         add | {"text": f"The key is {token('text')}"},
         add | {"rationale": f"it says {token('rationale')}"},
@@ -189,11 +188,11 @@ def bad_answers(drawn: Maker) -> tuple[list[Answer], dict[str, str]]:
 
 
 @pytest.fixture
-def model_key(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def model_key(monkeypatch: pytest.MonkeyPatch) -> str:
     """Set a provider's key in the environment."""
     key = "sk-" + secrets.token_hex(24)
     monkeypatch.setenv("SHOP_MODEL_KEY", key)
-    yield key
+    return key
 
 
 @pytest.mark.requirement("X-01", "E-03", "E-06", "E-08")
@@ -273,7 +272,8 @@ def test_a_worker_and_replayed_answers_show_nothing(
     watched.printed["worker"] = out + err
     assert worker.returncode == 0
     assert out.count(b"\n") > 20
-    assert b"tea" not in out.lower()
+    for word in (b"tea", b"question", b"understood", b"commit"):
+        assert word not in out.lower()
     assert b"tea" not in b"".join(heart.values()).lower()
     look_at_everything(watched)
     assert leaks(planted(hidden, marks) | {"answered": token}, watched.everything()) == {}
@@ -291,17 +291,19 @@ def foreground_refuses(watched: Watched, words: tuple[str, ...]) -> None:
 
 @pytest.mark.requirement("M-10", "X-01", "E-03")
 def test_a_secret_is_refused_at_every_foreground_door(watched: Watched, tmp_path: Path) -> None:
-    """remember and replace, as text, as key and from standard input, import of Markdown and of JSON: each
+    """Remember and replace, as text, as key and from standard input, import of Markdown and of JSON: each
     is refused before any byte is written, and says so without repeating it (peers 63).
     """
     watched("remember", "The shop sells tea.", "--key", "goods")
     drawn = corpus(SEED, 60)
-    fit = [item for item in drawn if len(item.text) < 700 and "\n" not in item.text and item.secret in item.text]
+    fit = [
+        item for item in drawn if len(item.text) < 700 and "\n" not in item.text and item.secret in item.text
+    ]
     assert len(fit) >= 25
+    notes = tmp_path / "notes.md"
     for item in fit:
         foreground_refuses(watched, ("remember", "--json", "--", item.text))
         foreground_refuses(watched, ("replace", "goods", "--json", f"--text={item.text}"))
-        notes = tmp_path / "notes.md"
         notes.write_text(f"- {item.text}\n")
         foreground_refuses(watched, ("import", str(notes), "--yes", "--json"))
     for item in [item for item in fit if len(item.secret) < 100 and " " not in item.secret][:12]:
@@ -341,13 +343,15 @@ def test_a_secret_in_a_name_or_told_by_its_key_is_refused(watched: Watched, tmp_
         said = json.loads(list(watched.printed.values())[-1].decode())
         assert "error" in said, words
         assert watched.perdure.files() == before, words
-        assert not leaks({"token": token, "password": password}, Searched({"said": json.dumps(said).encode()}))
+        assert not leaks(
+            {"token": token, "password": password}, Searched({"said": json.dumps(said).encode()})
+        )
     assert leaks({"token": token}, watched.everything()) == {}
 
 
 @pytest.mark.requirement("M-10", "E-08")
 def test_a_password_in_prose_is_not_remembered(watched: Watched) -> None:
-    """ "my password is ..." is refused in seven languages, with a way out (peers 63)."""
+    """Saying "my password is ..." is refused in seven languages, with a way out (peers 63)."""
     phrases = (
         "my password is {}",
         "mein Passwort ist {}",
@@ -371,7 +375,9 @@ def test_a_key_in_the_configuration_is_refused_and_not_repeated(watched: Watched
     """A field that looks like a credential is unknown, and its value is not printed."""
     token = "sk-ant-api03-" + secrets.token_urlsafe(70)
     for field in ("api_key", "token", "credential"):
-        (watched.perdure.home / "config.toml").write_text(f'[reviewer]\nprovider = "anthropic"\n{field} = "{token}"\n')
+        (watched.perdure.home / "config.toml").write_text(
+            f'[reviewer]\nprovider = "anthropic"\n{field} = "{token}"\n'
+        )
         watched("status", any_status=True)
         watched("status", "--json", any_status=True)
         watched("review", "--once", any_status=True)
@@ -397,4 +403,3 @@ def test_the_search_itself_finds_every_spelling() -> None:
         assert leaks({"it": value}, Searched({"file": b"some " + stored + b" more"})), stored
     assert leaks({"it": value}, Searched({"file": b"nothing of the kind"})) == {}
     assert squeezed(wide) == value
-    assert sys.getdefaultencoding() == "utf-8"

@@ -11,7 +11,8 @@ from perdure.cli.jobs import short_id
 from perdure.cli.paint import Paint
 from perdure.cli.shapes import branch_json, date, entry_json, one_line, table, written_json, written_text
 from perdure.core.memory import BRANCH_CHARS_MAX, Branch, Entry
-from perdure.errors import UsageError
+from perdure.errors import NotFound, UsageError
+from perdure.service.purge import Purged
 
 _BOTH = frozenset({"branch", "user"})
 _REFUSED = "3 the text may not enter memory, the branch is full, or it changed; nothing was changed"
@@ -118,7 +119,7 @@ def _forget_everywhere(context: Context) -> Answer:
     question = f"Remove what {options.which!r} names from every branch, history and copy, for good?"
     if not context.confirm(question):
         return Answer({"changed": False}, "Nothing was changed.")
-    done = context.app.purge_service().forget_everywhere(context.scope, options.which)
+    done = _purged(context, options.which)
     data = {"changed": True} | msgspec.to_builtins(done)
     cleared = f"{len(done.entries)} entries, {done.revisions} revisions, {len(done.jobs)} jobs"
     lines = [f"{cleared}, {done.results} results and {done.copies} copies were cleared."]
@@ -126,6 +127,18 @@ def _forget_everywhere(context: Context) -> Answer:
     lines += [context.paint("yellow", f"left: {what}") for what in done.left]
     lines += [context.paint("yellow", f"also in: {scope}, which was left alone") for scope in done.elsewhere]
     return Answer(data, "\n".join(lines), 1 if done.left else 0)
+
+
+def _purged(context: Context, which: str) -> Purged:
+    """An entry by name; what is no entry any more is looked for as a text in history and copies."""
+    service = context.app.purge_service()
+    try:
+        return service.forget_everywhere(context.scope, which)
+    except NotFound:
+        done = service.forget_everywhere(context.scope, text=which)
+        if not (done.entries or done.revisions or done.jobs or done.results or done.copies or done.left):
+            raise
+        return done
 
 
 def _shown(branch: Branch, paint: Paint) -> str:

@@ -61,7 +61,8 @@ class FileCoverage:
         ends = {n for n in disk.names(f"{scope}/outcomes") if is_job_id(n)}
         marks = set(disk.names(f"{scope}/coverage"))
         self._read(fold, [layout.outcome(name) for name in ends], Outcome, OutcomeTombstone)
-        self._read(fold, [layout.job(name) for name in jobs - ends], Job)
+        unread = {name for name in ends if layout.outcome(name) not in fold.seen}
+        self._read(fold, [layout.job(name) for name in jobs - ends | jobs & unread], Job)
         self._read(fold, [f"{scope}/coverage/{name}" for name in marks], Uncovered)
         return fold
 

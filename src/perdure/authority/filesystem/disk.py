@@ -270,7 +270,7 @@ class RealDisk:
                 msg = f"{path} is locked by {self._holder(path)}; waited {wait_seconds:g} s."
                 raise LockTimeout(msg, advice="Nothing was changed. Try again, or stop that process.")
             time.sleep(min(pause, left))
-            pause = min(pause * 2, 0.05)
+            pause = min(pause * 2, 0.01)
         return held
 
     def try_lock(self, path: str, *, shared: bool = False) -> Lock | None:
