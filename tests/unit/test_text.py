@@ -24,6 +24,7 @@ from perdure.errors import TextRefused
 from tests.quality.secret_corpus import Maker
 
 WELCOME = (
+    "The sura has \u0661 verse, marked \u06dd, in the year \u0601\u0661\u0662\u0663",
     "run pnpm check before pnpm test",
     "you must run the migration first",
     "Always use tabs",
@@ -354,6 +355,20 @@ def test_neutralising_leaves_the_rest() -> None:
     """I-03: only the tag is blocked; what stands around it stays as it is."""
     assert neutralize_fence(f"a {FENCE_CLOSE} b ＜system＞ c < d > e") == "a [blocked] b [blocked] c < d > e"
     assert neutralize_fence("Vec<System> is plain") == "Vec<System> is plain"
+
+
+@pytest.mark.requirement("I-03")
+def test_a_tag_that_ends_twice_is_blocked_once() -> None:
+    """I-03: a tag that ends early when its escapes are undone is blocked to its later end, and once."""
+    assert neutralize_fence("a <perdure-memory &gt; x> b") == "a [blocked] b"
+    assert neutralize_fence("a <perdure-memory &lt;system&gt; x> b") == "a [blocked] b"
+
+
+@pytest.mark.requirement("M-15")
+@given(st.text(max_size=4))
+def test_a_key_that_shows_something_has_a_form_to_compare(key: str) -> None:
+    """M-15: folding never leaves nothing of a key that is not empty."""
+    assert bool(normalize_key(key)) == bool(key.strip())
 
 
 @pytest.mark.requirement("I-03")

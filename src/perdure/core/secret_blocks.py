@@ -33,7 +33,7 @@ _PUBLIC = re.compile(
     r"-{4,5} ?BEGIN (?:[A-Z0-9 ]{0,30}?)(?:CERTIFICATE|PUBLIC KEY|CERTIFICATE REQUEST|X509 CRL|SIGNATURE|PGP MESSAGE)(?: BLOCK)? ?-{4,5}"
     r"[A-Za-z0-9+/=\s\\]*-{4,5} ?END "
 )
-_LINES_BACK_MAX = 400
+_LINE_CHARS_MAX = 200
 
 
 def find_blocks(text: str) -> Iterator[tuple[int, int, str]]:
@@ -81,14 +81,11 @@ def _armoured(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _body_before(text: str, at: int) -> int:
     """Give where the key lines that stand directly before `at` begin."""
-    line_end = at
-    for number in range(_LINES_BACK_MAX):
+    line_end, number = at, 0
+    while line_end >= 0:
         line_start = text.rfind("\n", 0, line_end) + 1
         line = _LAST_LINES if number <= _LAST_LINES_MAX else _KEY_LINE
-        if not line.fullmatch(text, line_start, line_end) or line_end - line_start > 200:  # noqa: PLR2004
+        if line_end - line_start > _LINE_CHARS_MAX or not line.fullmatch(text, line_start, line_end):
             break
-        at = line_start
-        if line_start == 0:
-            break
-        line_end = line_start - 1
+        at, line_end, number = line_start, line_start - 1, number + 1
     return at

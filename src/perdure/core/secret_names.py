@@ -1,27 +1,33 @@
 # ruff: noqa: E501 - a pattern is one piece
-"""Secrets by what they are called: assignments in any notation, and sentences in many languages (E-03)."""
+"""Secrets by what they are called: assignments in any notation (E-03)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 
 from perdure.core.secret_rules_context import (
-    COPULA,
-    GAP_STOPS,
     NOT_SECRET_PARTS,
     NOUNS,
     OWNER_PARTS,
-    PREDICATES,
     SECRET_ID_PARTS,
     Noun,
 )
-from perdure.core.secret_values import MARK, is_code, is_placeholder, is_wordlike, looks_chosen, looks_random
+from perdure.core.secret_sentences import find_pair, find_phrase, find_told
+from perdure.core.secret_values import (
+    TRAILING,
+    is_code,
+    is_hexlike,
+    is_placeholder,
+    is_wordlike,
+    looks_chosen,
+    looks_random,
+    names_place,
+)
 
 _NAME_CHARS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 _NAME_REACH = 64
-_NAME_REST = re.compile(r"[A-Za-z0-9_.-]{0,48}")
+_NAME_TAIL_REACH = 48
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _Q = r"[\"'`\])*_]{0,4}"
 _TAG_OPENS = re.compile(r"<(?:[\w-]{1,18}:)?\Z")
@@ -47,41 +53,16 @@ _VALUE = re.compile(
 _NEXT_PAIR = re.compile(
     r";(?=\s*[A-Za-z][\w .-]{0,40}=|$)|[&,](?=\s*[\"']?[A-Za-z][\w.-]{0,40}[\"']?\s*[:=])|</|&amp;"
 )
-_TRAILING = ",;.)]}>:、。，）」』！；\\"
 _REST_OF_LINE = re.compile(r"[ \t\"'`,;)\]}>*]{0,8}(?:(?:#|//|--|/\*|<!--)[^\n]*)?(?:\r?\n|$)")
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 _SENTENCE = re.compile(r"[a-z' ,.!?]{4,}", re.IGNORECASE)
-_FIELD_NAME = re.compile(r"(?:[a-z]+_)*(?:password|passwd|secret|token|key)(?:_[a-z]+)*|(?:[A-Z]+_)+[A-Z]+")
 _TYPE_NAME = re.compile(r"[A-Z]?[a-z]{2,}(?:[A-Z][a-z]{2,})+")
 _UI_WORDS = frozenset(
     """a an the your is are must enter password passwort please or to of for with too short long invalid wrong required
     reset change forgot incorrect new old confirm repeat and not no at in on do does was be it show hide your""".split()
 )
-_COPULA = re.compile(COPULA, re.IGNORECASE)
-_GAP_STOP = re.compile(GAP_STOPS, re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[.;!?。！？\n](?:\s|$)|[。！？\n]")
-_TOLD = re.compile(
-    r"[\s:：,]{0,6}(?:\"(?P<double>[^\"\n]{3,200})\"|'(?P<single>[^'\n]{3,200})'|`(?P<tick>[^`\n]{3,200})`"
-    r"|[“«„「『](?P<fancy>[^”»“」』\n]{3,200})[”»“」』]|\*{1,2}(?P<star>[^*\s]{3,200})\*{1,2}"
-    r"|(?P<bare>[^\s\"'`“”«»„\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]{3,120}))"
-)
-_TOLD_DIRECTLY = re.compile(
-    r"\s?[:=：]|\s(?!to\b|as\b|on\b|or\b|it\b|in\b|the\b|through\b)[^\s]", re.IGNORECASE
-)
-_TOLD_REACH = 64
-_COPULAS_MAX = 3
-_TOLD_CHARS_MIN = 4
 _ELEMENT_CHARS_MAX = 2000
-_MINE = re.compile(
-    r"(?:\b(?:my|our|your|his|her|their|root|admin|wifi|wi-fi|login|ssh|db|database|server|mein|unser|dein|mon|notre"
-    r"|ma|mi|tu|nuestra|minha|nossa|mia|la mia|nostra|мой|наш|твой)\s+(?:\w+\s+)?|我的|我们的|私の)$",
-    re.IGNORECASE,
-)
-_CLAUSE_END = re.compile(
-    r"[\"'`)]?(?:[.,;!]|\s*$|\s*\n|\s+(?:please|and|but|thanks|for|on|so|bitte|und|et|y|e|и)\b)"
-)
 _BARE_AFTER = re.compile(r"[ \t]{1,4}[\"'`]?([^\s\"'`]{6,300})")
-_LAST_WORD = re.compile(r"[\"'`]?([^\s\"'`]{4,100})[\"'`]?$")
 _NOUN_WORDS = frozenset(word for noun in NOUNS for word in noun.words)
 _SHORT_CHARS = 1_000
 _SHORTEST = {"strong": 3, "medium": 8, "weak": 20}
@@ -110,8 +91,8 @@ def find_named(text: str, lower: str, lexicon: str) -> Iterator[tuple[int, int, 
             while at >= 0:
                 end = at + len(word)
                 if at >= done and (not noun.whole or _stands_whole(text, at, end)):
-                    for found in _near(text, at, end, noun):
-                        done = found[1]
+                    for found in _near(text, lower, (at, end), noun):
+                        done = max(done, found[1])
                         yield found
                 at = lower.find(word, max(end, done))
 
@@ -125,22 +106,27 @@ def _stands_whole(text: str, start: int, end: int) -> bool:
     return left and right
 
 
-def _near(text: str, start: int, end: int, noun: Noun) -> Iterator[tuple[int, int, str]]:
-    """Give the value that belongs to a noun: assigned, an option, bare after it, or told in its sentence."""
-    window = text[max(0, start - _NAME_REACH) : start]
-    head = window[len(window.rstrip(_NAME_CHARS)) :]
-    rest = _NAME_REST.match(text, end)
-    name_end = end if rest is None else rest.end() - (len(rest.group()) - len(rest.group().rstrip(".-")))
-    name = head + text[start:name_end]
-    if _is_about(head, text[end:name_end], name):
+def _near(text: str, lower: str, place: tuple[int, int], noun: Noun) -> Iterator[tuple[int, int, str]]:
+    """Give the values that belong to a noun: assigned, an option, bare after it, or told in its sentence."""
+    start, end = place
+    head = tail = ""
+    if text[start - 1 : start] in _NAME_CHARS:
+        window = text[max(0, start - _NAME_REACH) : start]
+        head = window[len(window.rstrip(_NAME_CHARS)) :]
+    if text[end : end + 1] in _NAME_CHARS:
+        tail = text[end : end + _NAME_TAIL_REACH]
+        tail = tail[: len(tail) - len(tail.lstrip(_NAME_CHARS))].rstrip(".-")
+    name_end, name = end + len(tail), head + text[start:end] + tail
+    if (head or tail) and _is_about(head, tail, name):
         return
-    span = _assigned(text, start - len(head), name_end, name, noun)
-    if span is None:
-        span = _after_space(text, name_end, name, noun)
-    if span is None and name_end - end <= 1:
-        span = _told(text, start, name_end, noun)
-    if span is not None:
-        yield *span, noun.kind
+    spans = [_assigned(text, start - len(head), name_end, name, noun)]
+    if spans[0] is None:
+        spans = [_after_space(text, name_end, name, noun)]
+    if name_end - end <= 1:
+        if spans[0] is None:
+            spans = [find_told(text, lower, (start, name_end), noun)]
+        spans += [find_phrase(lower, (start, name_end)), find_pair(text, lower, (start, name_end), noun)]
+    yield from ((*span, noun.kind) for span in spans if span is not None)
 
 
 def _is_about(head: str, tail: str, name: str) -> bool:
@@ -197,14 +183,14 @@ def _bare_end(text: str, start: int, end: int) -> int:
     cut = _NEXT_PAIR.search(text, start, end)
     if cut is not None:
         end = cut.start()
-    return start + len(text[start:end].rstrip(_TRAILING))
+    return start + len(text[start:end].rstrip(TRAILING))
 
 
 def _fits(value: str, noun: Noun) -> bool:
     """Say whether a quoted value is a secret of this noun."""
     if len(value) < _SHORTEST[noun.trust] or is_placeholder(value) or value.lower() in _NOUN_WORDS:
         return False
-    if is_code(value, "") or "://" in value or _FIELD_NAME.fullmatch(value):
+    if is_code(value, "") or names_place(value):
         return False
     if " " in value.strip():
         words = set(re.findall(r"[a-z]+", value.lower()))
@@ -242,7 +228,7 @@ def _fits_bare(text: str, span: tuple[int, int], name: str, noun: Noun, *, tight
         return (
             looks_random(value, 10)
             or (tight and not is_wordlike(value))
-            or _hexlike(value)
+            or is_hexlike(value)
             or _mixed_in(value)
         )
     return looks_random(value, 20) and not re.fullmatch(r"[0-9a-f-]{7,64}", value)
@@ -251,10 +237,6 @@ def _fits_bare(text: str, span: tuple[int, int], name: str, noun: Noun, *, tight
 def _mixed_in(value: str) -> bool:
     """Say whether a longer value has digits and letters mixed as no name has."""
     return len(value) > 9 and looks_chosen(value) and not is_wordlike(value)  # noqa: PLR2004 - a name may be shorter
-
-
-def _hexlike(value: str) -> bool:
-    return re.fullmatch(r"(?=[a-f0-9-]*\d)[0-9a-f-]{16,128}|[A-Z2-7]{16,64}", value) is not None
 
 
 def _after_space(text: str, at: int, name: str, noun: Noun) -> tuple[int, int] | None:
@@ -274,69 +256,8 @@ def _after_space(text: str, at: int, name: str, noun: Noun) -> tuple[int, int] |
         return first, last
     if noun.trust == "medium" and _ENV_NAME.fullmatch(name) and "_" in name and _mixed_in(value):
         return first, last
-    if noun.trust == "medium" and (looks_random(value, 16) or (len(value) > 15 and _hexlike(value))):  # noqa: PLR2004
+    if noun.trust == "medium" and (looks_random(value, 16) or (len(value) > 15 and is_hexlike(value))):  # noqa: PLR2004
         return first, last
     if noun.trust == "weak" and looks_random(value, 20) and not re.fullmatch(r"[0-9a-f-]{7,64}", value):
         return first, last
     return None
-
-
-def _told(text: str, start: int, at: int, noun: Noun) -> tuple[int, int] | None:
-    """Give the value that a sentence says is the secret: "my password for the box is ..."."""
-    if noun.trust == "weak" and text[at : at + 1] in {":", "="}:
-        return None
-    end = _SENTENCE_END.search(text, at, at + _TOLD_REACH)
-    if noun.whole and noun.trust == "strong" and not _TOLD_DIRECTLY.match(text, at):
-        return None
-    stop = min(len(text), at + _TOLD_REACH if end is None else end.start())
-    for copula in islice(_COPULA.finditer(text, at, stop), _COPULAS_MAX):
-        if MARK in text[at : copula.start()] or _GAP_STOP.search(text, at, copula.start()):
-            return None
-        match = _TOLD.match(text, copula.end())
-        if match is None or match.lastgroup is None:
-            continue
-        first, last = match.span(match.lastgroup)
-        last = first + len(text[first:last].rstrip(_TRAILING)) if match.lastgroup == "bare" else last
-        if _is_told(
-            text, (start, copula.start() - at), (first, last), noun, quoted=match.lastgroup != "bare"
-        ):
-            return first, last
-    return None
-
-
-def _is_told(text: str, near: tuple[int, int], span: tuple[int, int], noun: Noun, *, quoted: bool) -> bool:
-    """Say whether the word after "is" is the secret itself and not something said about it."""
-    value, (start, gap) = text[slice(*span)], near
-    if (
-        len(value) < _TOLD_CHARS_MIN
-        or is_placeholder(value)
-        or value.lower() in PREDICATES
-        or is_code(value, text[span[1] : span[1] + 1])
-    ):
-        return False
-    if noun.trust == "weak":
-        return looks_random(value, 20) and not re.fullmatch(r"[0-9a-f-]{7,64}", value)
-    if noun.trust == "medium":
-        return looks_random(value, 10) or _hexlike(value)
-    if noun.kind == "password" and re.fullmatch(r"\d{4,12}", value):
-        return gap < 24  # noqa: PLR2004 - a number far off is a count
-    if looks_chosen(value):
-        return True
-    if noun.kind != "password":
-        return False
-    plain = re.fullmatch(r"[^\W\d_]{5,}", value) is not None and not re.search(
-        r"(?:ed|ing|able|ible|al|ive)$", value
-    )
-    if quoted:
-        return gap < 24 and " " not in value  # noqa: PLR2004
-    mine = _MINE.search(text, max(0, start - 40), start) is not None
-    return plain and mine and gap < 3 and _CLAUSE_END.match(text, span[1]) is not None and value.islower()  # noqa: PLR2004
-
-
-def find_told_before(text: str, places: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Give the word that stands directly before each place ("... is my password")."""
-    for at in places:
-        window = max(0, at - 120)
-        match = _LAST_WORD.search(text[window:at])
-        if match is not None and looks_chosen(match.group(1)):
-            yield window + match.start(1), window + match.end(1)

@@ -189,3 +189,23 @@ PREDICATES = frozenset(
     ready active inactive disabled enabled nothing something anything everything what where when how why
     """.split()
 )
+
+_QUALITIES = frozenset(
+    """
+    correct incorrect wrong weak strong secure insecure valid invalid short long simple secret safe public private local
+    remote good bad fine okay ready active inactive random unique static dynamic default different same important
+    """.split()
+)
+
+PHRASE_STOPS = (PREDICATES - _QUALITIES) | frozenset(
+    """
+    an is are am password passphrase pass phrase secret of to by and or be out off up if for with from that this these those than then so as into over under per via it
+    they them he she we you us me who whom whose which whatever whichever both either neither each every any all some
+    no none nor has have had do does did will would shall should can could may might must was were been being are
+    only once twice again before after when while until unless because since during within without about
+    kept asked chosen known written taken hidden shown typed entered derived used using made held saved recorded
+    documented printed read prompted requested supplied required generated rotated stored string text value word words
+    least characters chars user users people please
+    """.split()
+)
+"""Words that are part of no pass phrase made of plain words: small ones, and what is said about one."""

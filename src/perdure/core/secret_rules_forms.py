@@ -21,10 +21,16 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     anchors: tuple[str, ...]
     pattern: str
     check: Literal["none", "any", "chosen", "random"] = "any"
+    needs: str = ""
+    """A literal that every match holds within `NEEDED_REACH` characters; looked for first."""
 
+
+NEEDED_REACH = 700
+"""No match of a form that needs a literal is longer, in characters, up to that literal."""
 
 _V = r"(?:\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'|([^\s\"'`|;&<>]{1,300}))"
 _GAP = r"[^\n|;&]{0,100}?\s"
+_COMMAND = r"\w{2}[^\n|;&]{0,120}?\s"  # a command and what comes before its option; bounded, so that floods stay cheap
 
 FORMS: tuple[Form, ...] = (
     Form(
@@ -50,22 +56,25 @@ FORMS: tuple[Form, ...] = (
         ("://",),
         r"://[^\s/:@'\"<>`]{0,200}:([^\s'\"<>`/]{1,300}|[^\s'\"<>`@]{1,300})@(?=[\w.\[\-])",
         "any",
+        "@",
     ),
     Form(
         "url-password",
         ("://",),
-        r"://[^\s/:@'\"<>`]{0,200}:([^\s'\"<>`]{1,300})@(?=[\w.-]+[:/?\s\"'])",
+        r"://[^\s/:@'\"<>`]{0,200}:([^\s'\"<>`]{1,300})@(?=[\w.-]{1,255}[:/?\s\"'])",
         "any",
+        "@",
     ),
     Form(
         "url-token",
         ("://",),
         r"://([A-Za-z0-9_.~%-]{12,300})(?::(?:x-oauth-basic|x-token-auth)?)?@(?=\w)",
         "random",
+        "@",
     ),
     Form("url-password", ("jdbc:oracle:thin:",), r"jdbc:oracle:thin:[^\s/@]{1,60}/([^\s@]{1,120})@", "any"),
     Form("netrc", ("machine ",), r"machine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+(\S{1,300})", "any"),
-    Form("netrc", ("login ",), r"login\s+\S{1,200}\s+password\s+(\S{3,300})", "any"),
+    Form("netrc", ("login ",), r"login\s+(?!and\s|or\s|&\s)\S{1,200}\s+password\s+(\S{3,300})", "any"),
     Form(
         "pgpass",
         (":5432:", ":5433:", ":6432:", ":6543:", ":3306:", ":*:"),
@@ -83,7 +92,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         "shell-password",
         ("mysql", "mariadb", "mysqladmin", "mysqldump"),
-        r"\w+(?:\s[^\n|;&]{0,160}?)??\s-p" + _V,
+        r"\w{5,24}(?:\s[^\n|;&]{0,160}?)??\s-p" + _V,
     ),
     Form("shell-password", ("redis-cli",), "redis-cli" + _GAP + r"(?:-a|--pass)[ =]" + _V),
     Form(
@@ -104,33 +113,35 @@ FORMS: tuple[Form, ...] = (
             "skopeo login",
             "argocd login",
         ),
-        r"[\w -]{3,20}" + _GAP + r"(?:-p|--password)[ =]" + _V,
+        r"[\w -]{3}[^\n|;&]{0,117}?\s-(?:p|-password)[ =]" + _V,
     ),
     Form(
         "shell-password",
         ("sqlcmd", "bcp ", "mosquitto_", "ipmitool", "zip ", "unzip ", "cqlsh", "snmp"),
-        r"\w+(?:" + _GAP + r"|\s)(?:-P|-p|-A|-X)\s{0,2}" + _V,
+        _COMMAND + r"-(?:P|p|A|X)\s{0,2}" + _V,
         "chosen",
     ),
-    Form("shell-password", ("7z", "rar "), r"\w+(?:" + _GAP + r"|\s)-h?p" + _V, "any"),
+    Form("shell-password", ("7z", "rar "), _COMMAND + r"-h?p" + _V, "any"),
     Form(
         "shell-password",
         ("ldapsearch", "ldapmodify", "ldapadd", "ldapwhoami", "security add-"),
-        r"[\w -]{6,40}?(?:" + _GAP + r"|\s)-w\s{0,2}" + _V,
+        r"[\w -]{6}[^\n|;&]{0,134}?\s-w\s{0,2}" + _V,
     ),
     Form(
         "shell-password",
         ("smbclient", "mount.cifs", "rpcclient", "net rpc"),
-        r"[\w. ]{5,20}" + _GAP + r"-U\s{0,2}[\"']?[^\s%\"']{1,80}%([^\s\"']{3,200})",
+        r"[\w. ]{5}[^\n|;&]{0,115}?\s-U\s{0,2}[\"']?[^\s%\"']{1,80}%([^\s\"']{3,200})",
     ),
     Form("shell-password", ("pass:",), r"pass:([^\s\"'`]{4,200})", "chosen"),
     Form("shell-password", ("-passin ", "-passout "), r"-pass(?:in|out)\s+[\"']?pass:([^\s\"']{2,200})"),
     Form(
-        "shell-password", ("htpasswd",), r"htpasswd\s+-[a-zA-Z]*b[a-zA-Z]*(?:\s+-\w+)*(?:\s+\S+){1,2}\s+" + _V
+        "shell-password",
+        ("htpasswd",),
+        r"htpasswd\s+-[a-zA-Z]{0,8}b[a-zA-Z]{0,8}(?:\s+-\w{1,20}){0,6}(?:\s+\S{1,200}){1,2}\s+" + _V,
     ),
-    Form("shell-password", ("xfreerdp", "mstsc", "wlfreerdp"), r"\w+" + _GAP + r"/p:" + _V),
-    Form("shell-password", ("plink", "pscp", "psftp"), r"\w+(?:" + _GAP + r"|\s)-pw\s+" + _V),
-    Form("shell-password", ("net use",), r"net use(?:\s+\S+){1,2}\s+/user:\S+\s+" + _V),
+    Form("shell-password", ("xfreerdp", "mstsc", "wlfreerdp"), _COMMAND + r"/p:" + _V),
+    Form("shell-password", ("plink", "pscp", "psftp"), _COMMAND + r"-pw\s+" + _V),
+    Form("shell-password", ("net use",), r"net use(?:\s+\S{1,200}){1,2}\s+/user:\S{1,100}\s+" + _V),
     Form("shell-password", ("net user",), r"net user\s+\S+\s+([^\s/\"']{4,200})(?=\s|$)", "chosen"),
     Form(
         "shell-password",
@@ -146,29 +157,42 @@ FORMS: tuple[Form, ...] = (
     Form(
         "shell-password",
         ("-storepass", "-keypass", "-srcstorepass", "-deststorepass", "-keystorepass"),
-        r"-\w+pass[ =]" + _V,
+        r"-\w{0,16}pass[ =]" + _V,
     ),
     Form(
-        "shell-password", ("lftp ", "ncftp"), r"\w+" + _GAP + r"-u\s*[\"']?[^\s,\"']{1,80},([^\s\"']{3,200})"
+        "shell-password", ("lftp ", "ncftp"), _COMMAND + r"-u\s{0,4}[\"']?[^\s,\"']{1,80},([^\s\"']{3,200})"
     ),
-    Form("shell-password", ("wpa_passphrase",), r"wpa_passphrase\s+(?:\"[^\"]+\"|'[^']+'|\S+)\s+" + _V),
-    Form("shell-password", ("aws configure set",), r"aws configure set\s+\S*(?:secret|token|key)\S*\s+" + _V),
+    Form(
+        "shell-password",
+        ("wpa_passphrase",),
+        r"wpa_passphrase\s+(?:\"[^\"\n]{1,200}\"|'[^'\n]{1,200}'|\S{1,200})\s+" + _V,
+    ),
+    Form(
+        "shell-password",
+        ("aws configure set",),
+        r"aws configure set\s+\S{0,80}(?:secret|token|key)\S{0,80}\s+" + _V,
+    ),
     Form(
         "shell-password",
         ("mc alias set", "mc config host add"),
-        r"mc (?:alias set|config host add)\s+\S+\s+\S+\s+\S+\s+" + _V,
+        r"mc (?:alias set|config host add)\s+\S{1,100}\s+\S{1,300}\s+\S{1,200}\s+" + _V,
     ),
     Form(
-        "shell-password", ("composer config",), r"composer config\s[^\n]{0,80}http-basic\.\S+\s+\S+\s+" + _V
+        "shell-password",
+        ("composer config",),
+        r"composer config\s[^\n]{0,80}http-basic\.\S{1,200}\s+\S{1,200}\s+" + _V,
     ),
     Form(
         "shell-password",
         ("vault login", "op signin", "ngrok authtoken", "ngrok config add-authtoken", "config add-authtoken"),
-        r"[\w -]{5,30}?\s+(?:token=)?([A-Za-z0-9._-]{16,300})",
+        r"[\w -]{5,30}?\s{1,8}(?:token=)?([A-Za-z0-9._-]{16,300})",
         "random",
     ),
     Form(
-        "shell-password", ("--from-literal",), r"--from-literal[ =][\"']?[\w.-]+=([^\s\"']{3,300})", "chosen"
+        "shell-password",
+        ("--from-literal",),
+        r"--from-literal[ =][\"']?[\w.-]{1,100}=([^\s\"']{3,300})",
+        "chosen",
     ),
     Form(
         "shell-password",
@@ -196,7 +220,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         "shell-password",
         ("sqlplus", "expdp", "impdp", "rman "),
-        r"\w+\s(?:[^\n]{0,60}?\s)??[\"']?\w{1,40}/([^\s\"'@]{3,100})(?=@|\s|$)",
+        r"\w{4,24}\s(?:[^\n]{0,60}?\s)??[\"']?\w{1,40}/([^\s\"'@]{3,100})(?=@|\s|$)",
         "chosen",
     ),
     Form("shell-password", ("openssl enc", "openssl aes"), r"openssl \w" + _GAP + r"-k\s{1,2}" + _V),
@@ -267,7 +291,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         "docker-auth",
         ('"auth"', "'auth'", '"identitytoken"', "_auth", "_password"),
-        (r"[\"']?\w+[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9+/_-]{8,4000}={0,2})(?![\w(\[.])"),
+        (r"[\"']?\w{4,24}[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9+/_-]{8,4000}={0,2})(?![\w(\[.])"),
         "chosen",
     ),
     Form(

@@ -9,6 +9,9 @@ from collections import Counter
 MARK = "\ufffc"
 """Stands for text that was removed before, in the copies that are scanned."""
 
+TRAILING = ",;.)]}>:、。，）」』！；\\"
+"""Closing punctuation that is no part of an unquoted value."""
+
 _PLACEHOLDER_WORDS = frozenset(
     """
     password passwd pass pwd passphrase secret secrets token tokens apikey api_key key mysecret mytoken
@@ -37,7 +40,8 @@ _REFERENCE = re.compile(
     r"|inputs\.|github\.|steps\.|vault:|op://|ssm:|arn:aws|aws-?sm:|keyring:|file:|env:|projects/|data\.|var\."
     r"|local\.|module\.|self\.|this\.|config\.|settings\.|args\.|options\.|ctx\.|req\.|request\.)[^\n]*",
 )
-_MASKED = re.compile(r"[*•●.…xX#?_\-]+|.*(?:\*{3}|•{3}|…|\.{3}|[xX]{6}|X{4}|(?:xxxx)).*", re.DOTALL)
+_MASK_CHARS = "*•●.…xX#?_-"
+_MASKED = re.compile(r"\*{3}|•{3}|…|\.{3}|[xX]{6}|X{4}|xxxx")
 _EXAMPLE = re.compile(r"example|placeholder|redacted|changeme|your[-_]|[-_]here\b|dummy", re.IGNORECASE)
 _PATH = re.compile(
     r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@~-]+(?:[/\\][\w.@~*-]*)*|(?:[a-z_.-]{2,}/)+[\w-]+\.[a-z]{1,5}"
@@ -45,6 +49,7 @@ _PATH = re.compile(
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
 _INDEXED = re.compile(r"[A-Za-z_][\w.]*\[")
 _AMOUNT = re.compile(r"[$€£]?\d{1,3}(?:[.,]\d+)+[%/\w]*|[$€£]\d+[%/\w]*|0x[0-9a-fA-F]{1,8}")
+_FIELD_NAME = re.compile(r"(?:[a-z]+_)*(?:password|passwd|secret|token|key)(?:_[a-z]+)*|(?:[A-Z]+_)+[A-Z]+")
 _PIECE = re.compile(r"[\s_\-./:,@+=&?#|]+")
 _CAMEL = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _WORDISH = re.compile(r"(?:v?\d{1,8}|[A-Z]?[a-z]+\d{0,3}|[A-Z]+\d{0,3}|[a-z]{1,3}|\d{1,3}[a-z]{1,2})")
@@ -54,6 +59,7 @@ _TECH = re.compile(
     r"|h|ms|s|d|days?|kb|mb)|v?\d+(?:\.\d+)*)(?:[-/,][A-Za-z-]{1,16})?",
     re.IGNORECASE,
 )
+_LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
 _VOWELS = frozenset("aeiouyAEIOUY")
 _PLACEHOLDER_KINDS_MAX = 3
 
@@ -73,7 +79,8 @@ def is_placeholder(value: str) -> bool:
         or bare in _PLACEHOLDER_WORDS
         or len(set(bare)) < _PLACEHOLDER_KINDS_MAX
         or _REFERENCE.fullmatch(value) is not None
-        or _MASKED.fullmatch(value) is not None
+        or not value.strip(_MASK_CHARS)
+        or _MASKED.search(value) is not None
         or _PLACEHOLDER.fullmatch(value) is not None
     )
 
@@ -124,6 +131,11 @@ def is_code(value: str, after: str) -> bool:
     return _DOTTED.fullmatch(value) is not None and is_wordlike(value)
 
 
+def names_place(value: str) -> bool:
+    """Say whether a value is a URL, or the name of a field, and so says where a secret is."""
+    return "://" in value or _FIELD_NAME.fullmatch(value) is not None
+
+
 def looks_random(value: str, length: int = 16) -> bool:
     """Entropy as a second opinion: long enough, mixed, spread out, and not made of words."""
     if len(value) < length or is_wordlike(value) or _TECH.fullmatch(value):
@@ -134,13 +146,16 @@ def looks_random(value: str, length: int = 16) -> bool:
     return mixed > 1 and entropy(value) > min(3.0, 0.6 * math.log2(len(value)))
 
 
+def is_hexlike(value: str) -> bool:
+    """Say whether a value is a long run of hexadecimal digits, or of base 32."""
+    return re.fullmatch(r"(?=[a-f0-9-]*\d)[0-9a-f-]{16,128}|[A-Z2-7]{16,64}", value) is not None
+
+
 def looks_chosen(value: str) -> bool:
     """Say whether a word in a sentence about a password is one: mixed as no plain word is."""
     if is_placeholder(value) or _TECH.fullmatch(value) or _PATH.fullmatch(value) or "://" in value:
         return False
-    letters = any(c.isalpha() for c in value)
-    digits = any(c.isdigit() for c in value)
-    if letters and digits:
+    if _LETTER.search(value) and _DIGIT.search(value):
         return not re.fullmatch(
             r"[a-zA-Z]+[-_]?\d{1,2}(?:-[a-z]+)*-(?:[a-z]+ed|based|like|style|compatible|only|safe)"
             r"|\d+-[a-z]+(?:-[a-z]+)*|[A-Z]{2,}-\d+",

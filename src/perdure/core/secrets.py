@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from perdure.core.secret_blocks import find_blocks, find_public_blocks
-from perdure.core.secret_names import find_named, find_told_before, occurs
+from perdure.core.secret_names import find_named, occurs
 from perdure.core.secret_rules import DOTTED_RULES, INNER_RULES, VALUE_RULES, ValueRule
 from perdure.core.secret_rules_context import NOUNS
-from perdure.core.secret_rules_forms import FORMS, Form
+from perdure.core.secret_rules_forms import FORMS, NEEDED_REACH, Form
+from perdure.core.secret_sentences import find_told_before
 from perdure.core.secret_values import MARK, is_placeholder, is_sample, looks_chosen, looks_random
 from perdure.core.secret_views import View, views
 
@@ -132,9 +133,13 @@ def _formed(form: Form, anchor: str, text: str, lower: str) -> Iterator[Span]:
             (start, end, form.kind) for start, end in find_told_before(text, positions(lower, anchor))
         )
         return
-    pattern, check, done = _FORM[id(form)], _CHECKS[form.check], 0
+    pattern, check, done, needed = _FORM[id(form)], _CHECKS[form.check], 0, 0
     for at in positions(lower, anchor):
-        if at < done:
+        if form.needs and needed < at:
+            needed = text.find(form.needs, at)
+            if needed < 0:
+                return
+        if at < done or needed - at > NEEDED_REACH:
             continue
         match = pattern.match(text, at)
         if match is not None and match.lastindex is not None:
@@ -264,8 +269,8 @@ def find_secrets(text: str) -> tuple[Finding, ...]:
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """Give `text` with every secret replaced by `[secret removed: <kind>]`, and the kinds in order.
 
-    `redact` of its own result changes nothing: it looks again until nothing is found, and a text that
-    still shows secrets after `ROUNDS_MAX` rounds is replaced whole.
+    `redact` of its own result changes nothing: it looks again until nothing is found, and a text in which
+    each of `ROUNDS_MAX` looks finds something is replaced whole.
     """
     kinds: list[str] = []
     for _ in range(ROUNDS_MAX):
@@ -278,6 +283,4 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
             done = finding.end
             kinds.append(finding.kind)
         text = "".join([*parts, text[done:]])
-    if find_secrets(text):
-        return "[secret removed: unresolved]", (*kinds, "unresolved")
-    return text, tuple(kinds)
+    return "[secret removed: unresolved]", (*kinds, "unresolved")

@@ -92,8 +92,6 @@ def check_key(key: str, *, reserved: bool = False) -> str:
         raise TextRefused(
             "line", "The key has line breaks or tabs; a key is one line.", advice="Use plain spaces."
         )
-    if not normalize_key(clean):
-        raise TextRefused("empty", "The key is empty.", advice="Give it a name, or leave it out.")
     if len(clean) > KEY_CHARS_MAX or len(normalize_key(clean)) > KEY_CHARS_MAX:
         message = f"The key has {len(clean)} characters; a key holds at most {KEY_CHARS_MAX}."
         raise TextRefused("too-long", message, advice="Use a shorter name and put the rest into the text.")
