@@ -14,7 +14,7 @@ QUEUED = 100_000
 LIMIT_MB = 60.0
 
 CHILD = """
-import resource, sys
+from tests.memory_use import peak_kib
 from perdure.app import App
 app = App.open()
 app.begin_writing()
@@ -22,8 +22,7 @@ worker = app.worker()
 done = []
 worker.drain(stop=lambda: len(done) >= 0 and worker.report.ended.get("no-op", 0) >= 20)
 own = open("/proc/self/status").read().split("VmRSS:")[1].split()[0]
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(own, peak)
+print(own, peak_kib())
 """
 
 

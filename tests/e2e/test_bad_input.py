@@ -21,17 +21,18 @@ import pytest
 from tests.e2e.command_line import Perdure, Said
 from tests.session_files import PiSession, Transcript, iso
 
+ROOT = Path(__file__).parents[2]
 MEBIBYTE = 1024 * 1024
 DOCUMENTED = {0, 1, 2, 3, 4, 5, 6}
 PEAK_MIB_MAX = 200
 """What a capture of a 50 MB session may have resident at its peak, the interpreter and all."""
 
 _MEASURED = """
-import resource, sys
+import sys
 from perdure.cli.main import main
+from tests.memory_use import peak_kib
 status = main(sys.argv[1:])
-unit = 1 if sys.platform == "darwin" else 1024
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit, file=sys.stderr)
+print(peak_kib() * 1024, file=sys.stderr)
 sys.exit(status)
 """
 
@@ -39,7 +40,11 @@ sys.exit(status)
 def measured(perdure: Perdure, *words: str) -> tuple[Said, float]:
     """Run a command in a process of its own; what it said, and its peak memory in MiB."""
     done = subprocess.run(
-        [sys.executable, "-c", _MEASURED, *words], cwd=perdure.project, capture_output=True, check=False
+        [sys.executable, "-c", _MEASURED, *words],
+        cwd=perdure.project,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     *errors, peak = done.stderr.decode().splitlines()
     assert not errors, errors[-5:]

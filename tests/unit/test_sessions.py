@@ -272,12 +272,13 @@ def test_the_list_of_problems_is_bounded(tmp_path: Path) -> None:
 
 
 READER = """
-import resource, sys
+import sys
 from perdure.hosts.sessions import read_session
+from tests.memory_use import peak_kib
 read_session(sys.argv[1])
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak_kib()
 read = read_session(sys.argv[2])
-print(len(read.turns), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+print(len(read.turns), (peak_kib() - before) // 1024)
 """
 
 
@@ -294,7 +295,8 @@ def test_a_session_of_50_megabytes_is_streamed(tmp_path: Path) -> None:
     small = two_turns().write(tmp_path, "small.jsonl")
     assert large.stat().st_size > 50 * MEBIBYTE
     command = [sys.executable, "-c", READER, str(small), str(large)]
-    turns, mebibytes = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
+    done = subprocess.run(command, capture_output=True, check=True, text=True, cwd=Path(__file__).parents[2])
+    turns, mebibytes = done.stdout.split()
     assert int(turns) == 380
     assert int(mebibytes) < 10
 
