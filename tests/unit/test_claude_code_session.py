@@ -299,8 +299,8 @@ def test_parallel_tool_calls_are_all_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("L-05")
-def test_the_path_crosses_a_compaction_and_leaves_abandoned_branches(tmp_path: Path) -> None:
-    """A compaction boundary is followed to what came before; a rewound branch is not read."""
+def test_the_path_crosses_a_compaction_and_takes_in_abandoned_branches(tmp_path: Path) -> None:
+    """A compaction boundary is followed to what came before; what settled on a rewound branch is read."""
     transcript = Transcript()
     transcript.user("One.")
     kept = transcript.says("First.")
@@ -313,7 +313,7 @@ def test_the_path_crosses_a_compaction_and_leaves_abandoned_branches(tmp_path: P
     transcript.says("Second.")
     transcript.add("summary", summary="MARK", leafUuid=kept)
     read = read_session(transcript.write(tmp_path))
-    assert [lines(turn)[0][1] for turn in read.turns] == ["One.", "Two."]
+    assert [lines(turn)[0][1] for turn in read.turns] == ["One.", "Rewound.", "Two."]
     assert (read.problems, "MARK" in repr(read)) == ((), False)
 
 
@@ -337,7 +337,7 @@ def test_a_resumed_copy_keeps_the_turn_ids(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "asked", "reason"),
     [
-        ("missing parent", ["Two."], "parent line is missing"),
+        ("missing parent", ["One.", "Two."], "parent entry is missing"),
         ("cycle", ["One.", "Two."], "in a circle"),
         ("duplicate", ["One.", "Two."], "share a uuid"),
         ("no uuid", ["One.", "Two."], None),

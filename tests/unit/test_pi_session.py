@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -220,18 +221,86 @@ def test_the_same_words_at_another_time_are_another_turn(tmp_path: Path) -> None
     assert [turn.settled_ms for turn in read.turns] == [0, 0]
 
 
-@pytest.mark.requirement("L-05")
-def test_only_the_active_path_is_read(tmp_path: Path) -> None:
-    """The leaf is the last entry; what was left on another branch is not read."""
+@pytest.mark.requirement("L-05", "T-04")
+def test_a_turn_that_settled_on_a_branch_that_was_left_is_read(tmp_path: Path) -> None:
+    """Going back skips nothing and reads nothing twice: each turn once, in the order in which it settled."""
     session = PiSession()
     session.turn("One.", "First.")
     fork_point = session.leaf
     session.turn("Left behind.", "Lost.")
     session.leaf = fork_point
     session.turn("Two.", "Second.")
+    shared = session.leaf
+    session.user("Left at work.")
+    session.leaf = shared
+    session.turn("Three.", "Third.")
     read = read_session(session.write(tmp_path))
-    assert [lines(turn)[0][1] for turn in read.turns] == ["One.", "Two."]
+    assert [lines(turn)[0][1] for turn in read.turns] == [
+        "One.", "Left behind.", "Two.", "Left at work.", "Three.",
+    ]  # fmt: skip
+    assert ends(read) == ["settled", "settled", "settled", "unfinished", "settled"]
+    assert [turn.position for turn in read.turns] == [0, 1, 2, 3, 4]
     assert read.problems == ()
+
+
+@pytest.mark.requirement("L-05", "T-04", "Q-01")
+def test_a_turn_that_was_answered_on_two_branches_reads_as_it_first_settled(tmp_path: Path) -> None:
+    """A live capture took it then: a later answer to the same message changes nothing of it."""
+    session = PiSession()
+    session.user("One.")
+    asked = session.leaf
+    session.uses("bash")
+    before = read_session(session.write(tmp_path)).turns
+    session.says("First.")
+    settled = read_session(session.write(tmp_path)).turns
+    session.leaf = asked
+    session.says("Again.")
+    session.leaf = asked
+    session.says("Stopped.", "aborted")
+    assert [turn.end for turn in before] == ["unfinished"]
+    assert read_session(session.write(tmp_path)).turns == settled
+    assert lines(settled[0]) == [("user", "One."), ("tool", "bash ok"), ("assistant", "First.")]
+
+
+@pytest.mark.requirement("L-05", "Q-07")
+def test_ten_thousand_branches_are_read_in_linear_time(tmp_path: Path) -> None:
+    """Branches share what they have in common: neither trunk nor turn is read again for each."""
+
+    def seconds(leaves: int) -> float:
+        session = PiSession()
+        for number in range(leaves // 10):
+            session.turn(f"Trunk {number}.", "Yes.")
+        session.user("A long turn.")
+        for _ in range(leaves // 10):
+            session.uses("bash")
+        fork = session.leaf
+        for number in range(leaves):
+            session.leaf = fork
+            session.says(f"Answer {number}.") if number % 2 else session.turn(f"Steer {number}.", "Done.")
+        path = session.write(tmp_path)
+        begun = time.process_time()
+        read = read_session(path)
+        taken = time.process_time() - begun
+        assert len(read.turns) == leaves // 10 + 1
+        return taken
+
+    small = min(seconds(1_000) for _ in range(2))
+    assert seconds(10_000) < max(small, 0.02) * 40
+
+
+@pytest.mark.requirement("L-05", "E-09")
+def test_windows_of_a_tree_stay_as_they_were_when_it_grows(tmp_path: Path) -> None:
+    """Whatever branch goes on next, what was read before is the beginning of what is read now."""
+    session = PiSession()
+    leaves = [session.leaf]
+    before: tuple[RawTurn, ...] = ()
+    for number in range(40):
+        session.leaf = leaves[number * 7 % len(leaves)]
+        session.turn(f"Asked {number}.", f"Answered {number}.")
+        leaves.append(session.leaf)
+        turns = read_session(session.write(tmp_path)).turns
+        assert turns[:-1] == before
+        before = turns
 
 
 @pytest.mark.requirement("L-04", "E-02")
@@ -273,11 +342,11 @@ def _broken(session: PiSession, change: str) -> None:
 @pytest.mark.parametrize(
     ("change", "asked", "reason"),
     [
-        ("missing parent", ["Two."], "parent entry is missing"),
+        ("missing parent", ["One.", "Two."], "parent entry is missing"),
         ("cycle", ["One.", "Two."], "in a circle"),
         ("no id", ["One.", "Two."], "without an id"),
         ("duplicate id", ["One.", "Two."], "used before"),
-        ("bad parent", ["Two."], None),
+        ("bad parent", ["One.", "Two."], None),
     ],
 )
 def test_a_broken_tree_is_read_as_far_as_it_reaches(

@@ -1,8 +1,9 @@
 """Find secrets in a text and take them out (E-03, M-10).
 
-Three kinds of rules look at the original and at normalised copies of it: values with a vendor's shape,
-forms (headers, URLs, commands, key blocks), and names with a value (assignments and sentences). Entropy
-decides only where the surroundings speak of a secret.
+Four kinds of rules look at the original and at normalised copies of it: values with a vendor's shape,
+forms (headers, URLs, commands, key blocks), names with a value (assignments and sentences), and numbers
+(cards, one-time seeds, recovery codes, combinations). Entropy decides only where the surroundings speak
+of a secret.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import msgspec
 
 from perdure.core.secret_blocks import find_blocks, find_public_blocks
 from perdure.core.secret_names import find_named, occurs
+from perdure.core.secret_numbers import KINDS as NUMBER_KINDS
+from perdure.core.secret_numbers import find_numbers
 from perdure.core.secret_rules import DOTTED_RULES, INNER_RULES, VALUE_RULES, ValueRule
 from perdure.core.secret_rules_context import NOUNS
 from perdure.core.secret_rules_forms import FORMS, NEEDED_REACH, Form
@@ -31,13 +34,16 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     end: int
 
 
-KINDS = frozenset(
-    [rule.kind for rule in VALUE_RULES]
-    + [rule.kind for rule in INNER_RULES]
-    + [kind for kind, _ in DOTTED_RULES]
-    + [form.kind for form in FORMS]
-    + [noun.kind for noun in NOUNS]
-    + ["private-key", "unresolved"]
+KINDS = (
+    frozenset(
+        [rule.kind for rule in VALUE_RULES]
+        + [rule.kind for rule in INNER_RULES]
+        + [kind for kind, _ in DOTTED_RULES]
+        + [form.kind for form in FORMS]
+        + [noun.kind for noun in NOUNS]
+        + ["private-key", "unresolved"]
+    )
+    | NUMBER_KINDS
 )
 """Every kind that a finding or a removal mark can name."""
 
@@ -177,6 +183,7 @@ def _every_span(view: View) -> Iterator[Span]:
     yield from _value_spans(view, _long_words(view.text))
     yield from _form_spans(view.text, lower, lexicon)
     yield from find_named(view.text, lower, lexicon)
+    yield from find_numbers(view.text, lower)
 
 
 def _joined_scan(view: View) -> Iterator[Span]:

@@ -1,9 +1,10 @@
 """Read Claude Code transcripts into turns.
 
-A transcript is a tree by `uuid` and `parentUuid`; the active path leads from the last message up, over
-compaction boundaries (`logicalParentUuid`). One assistant message is written as several lines that
-share its `message.id`; results of parallel tool calls may hang off the path, so they are found by the
-call's id, and lines of one message are brought together.
+A transcript is a tree by `uuid` and `parentUuid`, and over compaction boundaries (`logicalParentUuid`).
+It is read on all its branches: a turn that settled before the human went back is evidence too. One
+assistant message is written as several lines that share its `message.id`; results of parallel tool
+calls may hang off its way, so they are found by the call's id, and lines of one message are brought
+together.
 
 What ends a turn there (K-04): an assistant message with text whose stop reason is "end_turn" or
 "stop_sequence". Older transcripts have null there: then an answer with text and without a tool call
@@ -25,7 +26,8 @@ import msgspec
 
 from perdure.core.evidence import RawTurn
 from perdure.hosts.session_file import ProblemLog, Record, instant_ms
-from perdure.hosts.session_turns import TurnBuilder, Verdict, bounded, without_shell_input
+from perdure.hosts.session_tree import walk
+from perdure.hosts.session_turns import OpenTurn, TurnBuilder, Verdict, bounded, without_shell_input
 
 _FINAL_STOPS = ("end_turn", "stop_sequence")
 _FAILED_STOPS = ("max_tokens", "refusal", "model_context_window_exceeded")
@@ -44,17 +46,21 @@ _Kind = Literal["human", "command", "interrupt", "steer", "assistant", "other"]
 class _Line(msgspec.Struct, frozen=True):
     """What is kept of one line: what may become evidence, and its place in the tree."""
 
-    number: int
+    line: int
     uuid: str
     parent: str | None
     kind: _Kind
-    main: bool  # a message of the main conversation: only such a line can be the leaf
     text: str = ""
     message_id: str = ""
     stop: str = ""
     tools: tuple[tuple[str, str], ...] = ()  # call id and tool name
     at_ms: int | None = None
     interrupts: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its uuid, as a place in the tree."""
+        return self.uuid
 
 
 class _Transcript:
@@ -83,13 +89,23 @@ def is_claude_code(value: dict[str, Any]) -> bool:
 
 
 def claude_code_turns(found: Iterable[Record], problems: ProblemLog) -> ClaudeCodeRead:
-    """Return the turns of the active path, oldest first; add what was wrong in the tree to `problems`."""
+    """Return the turns of every branch, by the line that ended them; add what was wrong to `problems`."""
     transcript = _Transcript()
     for record in found:
         _take(transcript, record)
-    builder = TurnBuilder()
-    for message in _messages(_active_path(transcript.lines, problems)):
-        _feed(builder, message, transcript.results)
+    index = _index(transcript.lines, problems)
+    messages = _messages(index)
+    builder, on_way = TurnBuilder(), _OnWay()
+    for step, line in walk(list(index.values()), problems):
+        match step:
+            case "enter":
+                if on_way.enter(line, builder.here):
+                    builder.at(line.line)
+                    _feed(builder, messages.get(line.message_id, line), transcript.results)
+            case "leaf":
+                builder.close()
+            case "leave":
+                builder.back(on_way.leave(line))
     return ClaudeCodeRead(transcript.session_id, transcript.cwd, builder.turns())
 
 
@@ -116,7 +132,7 @@ def _take(transcript: _Transcript, record: Record) -> None:
     elif kind == "attachment" and isinstance(value.get("attachment"), dict):
         transcript.lines.append(_attachment_line(place, value, value["attachment"]))
     else:
-        transcript.lines.append(_Line(*place, kind="other", main=False))
+        transcript.lines.append(_Line(*place, kind="other"))
 
 
 def _take_results(transcript: _Transcript, content: object) -> None:
@@ -133,15 +149,15 @@ def _user_line(place: tuple[int, str, str | None], value: dict[str, Any], messag
     interrupts = any(text.strip() in _INTERRUPTED for text in texts)
     if not _from_a_person(value):
         kind: _Kind = "interrupt" if interrupts else "other"
-        return _Line(*place, kind=kind, main=True)
+        return _Line(*place, kind=kind)
     texts = [text for text in texts if text.strip() not in _INTERRUPTED]
     if any(_COMMAND.match(text.lstrip()) for text in texts):
-        return _Line(*place, kind="command", main=True, at_ms=at_ms, interrupts=interrupts)
+        return _Line(*place, kind="command", at_ms=at_ms, interrupts=interrupts)
     human = "\n".join(filter(None, (_human_text(text) for text in texts)))
     has_image = _has_block(message.get("content"), "image")
     if human or (has_image and not _has_block(message.get("content"), "tool_result")):
-        return _Line(*place, kind="human", main=True, text=bounded(human), at_ms=at_ms, interrupts=interrupts)
-    return _Line(*place, kind="interrupt" if interrupts else "other", main=True)
+        return _Line(*place, kind="human", text=bounded(human), at_ms=at_ms, interrupts=interrupts)
+    return _Line(*place, kind="interrupt" if interrupts else "other")
 
 
 def _assistant_line(
@@ -151,14 +167,13 @@ def _assistant_line(
     message_id = message.get("id")
     message_id = message_id if isinstance(message_id, str) and message_id else place[1]
     if value.get("isApiErrorMessage") is True or value.get("apiError") is not None:
-        return _Line(*place, kind="assistant", main=True, message_id=place[1], stop="refusal", at_ms=at_ms)
+        return _Line(*place, kind="assistant", message_id=place[1], stop="refusal", at_ms=at_ms)
     if message.get("model") == "<synthetic>":
-        return _Line(*place, kind="other", main=True)
+        return _Line(*place, kind="other")
     content, stop = message.get("content"), message.get("stop_reason")
     return _Line(
         *place,
         kind="assistant",
-        main=True,
         text=bounded("\n".join(_texts(content))),
         message_id=message_id,
         stop=stop if isinstance(stop, str) else "",
@@ -173,59 +188,62 @@ def _attachment_line(
     """Take what a person typed while the turn was at work; every other attachment is the host's."""
     typed = held.get("type") == "queued_command" and held.get("commandMode") == "prompt"
     if not typed or not _from_a_person(held) or not _from_a_person(value):
-        return _Line(*place, kind="other", main=False)
+        return _Line(*place, kind="other")
     text = "\n".join(filter(None, (_human_text(part) for part in _texts(held.get("prompt")))))
-    return _Line(
-        *place, kind="steer", main=False, text=bounded(text), at_ms=instant_ms(value.get("timestamp"))
-    )
+    return _Line(*place, kind="steer", text=bounded(text), at_ms=instant_ms(value.get("timestamp")))
 
 
-def _active_path(lines: list[_Line], problems: ProblemLog) -> list[_Line]:
-    """Follow the parents from the last message to the root; return the path, root first.
+class _OnWay:
+    """The lines from the root to the one being read: a message is read at its first line alone."""
 
-    Lines beside the path that belong to a message on it are taken in after that message's line.
-    """
-    index = {line.uuid: line for line in lines}
+    def __init__(self) -> None:
+        self._forks: list[OpenTurn | None] = []
+        self._met: dict[str, int] = {}
+
+    def enter(self, line: _Line, here: OpenTurn | None) -> bool:
+        """Go on to a line; False when a line of its message stands before it."""
+        self._forks.append(here)
+        met = self._met.get(line.message_id, 0)
+        if line.message_id:
+            self._met[line.message_id] = met + 1
+        return met == 0
+
+    def leave(self, line: _Line) -> OpenTurn | None:
+        """Go back before a line, to the turn as it stood there."""
+        if line.message_id:
+            self._met[line.message_id] -= 1
+        return self._forks.pop()
+
+
+def _index(lines: list[_Line], problems: ProblemLog) -> dict[str, _Line]:
+    """Give the lines by their uuid, in the order of the file; the later of two with one uuid stands."""
+    index: dict[str, _Line] = {}
+    for line in lines:
+        index.pop(line.uuid, None)
+        index[line.uuid] = line
     if len(index) < len(lines):
-        problems.add(lines[-1].number, "lines share a uuid; the later line of each stands")
-    at = next((line for line in reversed(lines) if line.main), None)
-    path: list[_Line] = []
-    seen: set[str] = set()
-    while at is not None:
-        if at.uuid in seen:
-            problems.add(at.number, "the parents run in a circle; older lines were not reached")
-            break
-        seen.add(at.uuid)
-        path.append(at)
-        parent = index.get(at.parent) if at.parent is not None else None
-        if at.parent is not None and parent is None:
-            problems.add(at.number, "the parent line is missing; older lines were not reached")
-        at = parent
-    path.reverse()
-    on_path = {line.message_id for line in path if line.message_id}
-    beside: dict[str, list[_Line]] = {}
+        problems.add(lines[-1].line, "lines share a uuid; the later line of each stands")
+    return index
+
+
+def _messages(index: dict[str, _Line]) -> dict[str, _Line]:
+    """Bring together the lines of each assistant message, by its id."""
+    pieces: dict[str, list[_Line]] = {}
     for line in index.values():
-        if line.message_id in on_path and line.uuid not in seen:
-            beside.setdefault(line.message_id, []).append(line)
-    return [one for line in path for one in (line, *beside.pop(line.message_id, ()))]
+        if line.message_id:
+            pieces.setdefault(line.message_id, []).append(line)
+    return {name: _joined(lines) if len(lines) > 1 else lines[0] for name, lines in pieces.items()}
 
 
-def _messages(path: list[_Line]) -> list[_Line]:
-    """Bring together the lines of each assistant message, at the place of its first line."""
-    messages: dict[str, _Line] = {}
-    for line in path:
-        first = messages.get(line.message_id) if line.message_id else None
-        if first is None:
-            messages[line.message_id or line.uuid] = line
-            continue
-        messages[line.message_id] = msgspec.structs.replace(
-            first,
-            text="\n".join(filter(None, (first.text, line.text))),
-            stop=line.stop or first.stop,
-            tools=first.tools + line.tools,
-            at_ms=line.at_ms if line.at_ms is not None else first.at_ms,
-        )
-    return list(messages.values())
+def _joined(lines: list[_Line]) -> _Line:
+    """Make one line of those of a message, in the place of the first."""
+    return msgspec.structs.replace(
+        lines[0],
+        text="\n".join(line.text for line in lines if line.text),
+        stop=next((line.stop for line in reversed(lines) if line.stop), ""),
+        tools=tuple(call for line in lines for call in line.tools),
+        at_ms=next((line.at_ms for line in reversed(lines) if line.at_ms is not None), None),
+    )
 
 
 def _feed(builder: TurnBuilder, line: _Line, results: dict[str, bool]) -> None:

@@ -11,6 +11,8 @@ it is met. Compactions, branch summaries, extension messages and state, system t
 shell commands, images, thinking, and the arguments and output of tools are never taken. A context edit
 is honoured: what was taken out of the model's context is not evidence, and what was put in its place of
 a human's message is the host's text.
+
+A tree is read on all its branches: a turn that settled before the human went back is evidence too.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ import msgspec
 from perdure.core.evidence import RawTurn
 from perdure.errors import UsageError
 from perdure.hosts.session_file import ProblemLog, Record, instant_ms
-from perdure.hosts.session_turns import TurnBuilder, Verdict, bounded, digest32, without_shell_input
+from perdure.hosts.session_tree import walk, way_back
+from perdure.hosts.session_turns import OpenTurn, TurnBuilder, Verdict, bounded, digest32, without_shell_input
 
 VERSION_MAX = 3
 """The newest session version that this reader knows."""
@@ -56,6 +59,11 @@ class _Entry(msgspec.Struct, frozen=True):
     key: str = ""
     at_ms: int | None = None
 
+    @property
+    def name(self) -> str:
+        """Its id, as a place in the tree."""
+        return self.entry_id or ""
+
 
 def pi_header(value: dict[str, Any]) -> PiHeader | None:
     """Recognise a Pi session header; None when it is something else.
@@ -77,17 +85,30 @@ def pi_header(value: dict[str, Any]) -> PiHeader | None:
 
 
 def pi_turns(header: PiHeader, found: Iterable[Record], problems: ProblemLog) -> tuple[RawTurn, ...]:
-    """Return the turns of the active path, oldest first; add what was wrong in the tree to `problems`."""
+    """Return the turns of every branch, by the line that ended them; add what was wrong to `problems`."""
     entries = [_entry(header, record) for record in found]
-    path = entries if header.version == 1 else _active_path(entries, problems)
-    edits = {entry.stop: entry for entry in path if entry.kind == "edit"}
     builder = TurnBuilder()
-    for entry in path:
-        _feed(builder, entry, edits.get(entry.entry_id) if entry.entry_id else None)
+    if header.version == 1:
+        for entry in entries:
+            _feed(builder, entry, None)
+        return builder.turns()
+    index = _index(entries, problems)
+    edits = _edits(index)
+    forks: list[OpenTurn | None] = []
+    for step, entry in walk(list(index.values()), problems):
+        match step:
+            case "enter":
+                forks.append(builder.here)
+                _feed(builder, entry, edits.get(entry.name))
+            case "leaf":
+                builder.close()
+            case "leave":
+                builder.back(forks.pop())
     return builder.turns()
 
 
 def _feed(builder: TurnBuilder, entry: _Entry, edit: _Entry | None) -> None:
+    builder.at(entry.line)
     text = entry.text if edit is None else edit.text  # of a user or assistant message; a tool's stays
     match entry.kind:
         case "user":
@@ -102,37 +123,34 @@ def _feed(builder: TurnBuilder, entry: _Entry, edit: _Entry | None) -> None:
             pass
 
 
-def _active_path(entries: list[_Entry], problems: ProblemLog) -> list[_Entry]:
-    """Follow the parents from the leaf, which is the last entry, to the root.
-
-    Where the way breaks off (a missing parent, a cycle), what was reached until there is the path. Of
-    entries with one id the last stands, as in Pi itself.
+def _index(entries: list[_Entry], problems: ProblemLog) -> dict[str, _Entry]:
+    """Give the entries by their id, in the order of the file. Of entries with one id the last stands, as
+    in Pi itself.
     """
     index: dict[str, _Entry] = {}
     for entry in entries:
         if entry.entry_id is None:
             problems.add(entry.line, "an entry without an id; skipped")
             continue
-        if entry.entry_id in index:
+        if index.pop(entry.entry_id, None) is not None:
             problems.add(entry.line, "an entry id that was used before; the later entry stands")
         index[entry.entry_id] = entry
-    at = next((entry for entry in reversed(entries) if entry.entry_id is not None), None)
-    path: list[_Entry] = []
-    seen: set[int] = set()
-    while at is not None:
-        if at.line in seen:
-            problems.add(at.line, "the parents run in a circle; older entries were not reached")
-            break
-        seen.add(at.line)
-        path.append(at)
-        if at.parent is None:
-            break
-        parent = index.get(at.parent)
-        if parent is None:
-            problems.add(at.line, "the parent entry is missing; older entries were not reached")
-        at = parent
-    path.reverse()
-    return path
+    return index
+
+
+def _edits(index: dict[str, _Entry]) -> dict[str, _Entry]:
+    """Give the edit of each entry that has one: on the branch of the last entry, the last edit there; on
+    what was left behind, the last of all.
+    """
+    if not index:
+        return {}
+    last = next(reversed(index.values()))
+    path = way_back(last, index)
+    active = {entry.name for entry in path}
+    edits = {
+        entry.stop: entry for entry in index.values() if entry.kind == "edit" and entry.stop not in active
+    }
+    return edits | {entry.stop: entry for entry in reversed(path) if entry.kind == "edit"}
 
 
 def _entry(header: PiHeader, record: Record) -> _Entry:

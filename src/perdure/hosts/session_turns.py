@@ -11,6 +11,9 @@ import hashlib
 import re
 from typing import Literal
 
+import msgspec
+from msgspec.structs import replace
+
 from perdure.core.encoded import remove_data
 from perdure.core.evidence import RawLine, RawTurn, Role, TurnEnd
 
@@ -26,11 +29,28 @@ _SHELL_INPUT = re.compile(r"\s*!\S")
 
 
 class TurnBuilder:
-    """Feed it the messages of the active path, oldest first; `turns` then tells the turns."""
+    """Feed it the messages of a session, oldest first; `turns` then tells the turns.
+
+    Of a session that branches, keep `here` at each fork and go `back` to it before the next branch.
+    """
 
     def __init__(self) -> None:
-        self._done: list[RawTurn] = []
-        self._open: _OpenTurn | None = None
+        self._done: dict[int, OpenTurn] = {}
+        self._open: OpenTurn | None = None
+        self._line = 0
+
+    @property
+    def here(self) -> OpenTurn | None:
+        """The turn at work, as it stands: a value, which later messages do not change."""
+        return self._open
+
+    def back(self, here: OpenTurn | None) -> None:
+        """Go on from where `here` was taken, on another branch."""
+        self._open = here
+
+    def at(self, line: int) -> None:
+        """Name the line of the file that what follows comes from; it orders turns."""
+        self._line = line
 
     def human(self, key: str, text: str, at_ms: int | None, *, role: Role = "user") -> None:
         """Take a human message. It opens a turn, or steers the one that is still at work.
@@ -39,80 +59,117 @@ class TurnBuilder:
         """
         turn = self._open
         if turn is not None and turn.end == "answered":
-            turn.end = "settled"
+            turn = self._open = replace(turn, end="settled")
         if turn is None or turn.end != "unfinished":
-            self._close()
-            turn = self._open = _OpenTurn(digest32("turn", key))
-        turn.add(role, bounded(text), at_ms)
+            self.close()
+            turn = OpenTurn(digest32("turn", key), first_line=self._line)
+        self._open = turn.add(role, bounded(text), at_ms, self._line)
 
     def steer(self, text: str, at_ms: int | None) -> None:
         """Take a human message that the host put into the turn at work; it opens none."""
         if self._open is not None and self._open.end in ("unfinished", "answered"):
-            self._open.add("user", bounded(text), at_ms)
+            self._open = self._open.add("user", bounded(text), at_ms, self._line)
 
     def assistant(self, text: str, verdict: Verdict, at_ms: int | None) -> None:
         """Take an assistant message; text that failed or was stopped is not kept."""
         turn = self._open
         if turn is None or turn.sealed:
             return
-        turn.heard = True
-        turn.add("assistant", "" if verdict in ("failed", "aborted") else bounded(text), at_ms)
-        turn.end = _ENDS[verdict]
+        kept = "" if verdict in ("failed", "aborted") else bounded(text)
+        self._open = replace(turn.add("assistant", kept, at_ms, self._line), heard=True, end=_ENDS[verdict])
 
     def tool(self, name: str, *, ok: bool, at_ms: int | None) -> None:
         """Take the end of one tool call: its name and whether it succeeded, nothing else (E-02)."""
         turn = self._open
         if turn is None or turn.sealed:
             return
-        turn.add("tool", f"{name[:200]} {'ok' if ok else 'failed'}", at_ms)
+        self._open = turn.add("tool", f"{name[:200]} {'ok' if ok else 'failed'}", at_ms, self._line)
 
     def interrupted(self) -> None:
         """Take it that the human stopped the turn at work; a turn that already ended is not touched."""
         if self._open is not None and not self._open.sealed:
-            self._open.end = "aborted"
+            self._open = replace(self._open, end="aborted", line=self._line)
 
     def host_message(self) -> None:
         """Take a host or extension message: after an error it starts something else, not a retry."""
         if self._open is not None and self._open.end == "failed":
-            self._open.final_failure = True
+            self._open = replace(self._open, final_failure=True)
+
+    def close(self) -> None:
+        """End the turn at work here: another begins, or nothing follows on this branch.
+
+        A turn that goes on in several ways is told once: as it first settled, else as it was last left.
+        """
+        turn, self._open = self._open, None
+        if turn is None or not (turn.heard or turn.lines is not None):
+            return
+        known = self._done.get(turn.first_line)
+        if known is None or turn.rank < known.rank:
+            self._done[turn.first_line] = turn
 
     def turns(self) -> tuple[RawTurn, ...]:
-        """Close the last turn and return all, oldest first."""
-        self._close()
-        return tuple(self._done)
+        """Close the last turn and return all, in the order of the lines that ended them.
 
-    def _close(self) -> None:
-        turn, self._open = self._open, None
-        if turn is None or not (turn.heard or turn.lines):
-            return
-        end: TurnEnd = "unfinished" if turn.end == "answered" else turn.end
-        self._done.append(
-            RawTurn(
-                turn_id=turn.turn_id, settled_ms=turn.last_ms, end=end, lines=tuple(turn.lines),
-                position=len(self._done),
-            )
-        )  # fmt: skip
+        A file only grows at its end, so a turn that ends later comes later, whatever branch it is on.
+        """
+        self.close()
+        ended = sorted(self._done.values(), key=lambda turn: turn.line)
+        return tuple(turn.raw(position) for position, turn in enumerate(ended))
 
 
-class _OpenTurn:
-    """The turn that messages are added to."""
+class _Said(msgspec.Struct, frozen=True):
+    """One line of a turn and those before it, which branches share."""
 
-    def __init__(self, turn_id: str) -> None:
-        self.turn_id = turn_id
-        self.lines: list[RawLine] = []
-        self.last_ms = 0
-        self.end: TurnEnd | Literal["answered"] = "unfinished"
-        self.heard = False  # an assistant message came
-        self.final_failure = False
+    line: RawLine
+    before: _Said | None
+
+
+class OpenTurn(msgspec.Struct, frozen=True):
+    """The turn that messages are added to, as a value."""
+
+    turn_id: str
+    first_line: int
+    line: int = 0  # of the last message that counted
+    lines: _Said | None = None
+    last_ms: int = 0
+    end: TurnEnd | Literal["answered"] = "unfinished"
+    heard: bool = False  # an assistant message came
+    final_failure: bool = False
 
     @property
     def sealed(self) -> bool:
+        """Whether nothing more belongs to it."""
         return self.final_failure or self.end in ("settled", "aborted")
 
-    def add(self, role: Role, text: str, at_ms: int | None) -> None:
-        self.last_ms = at_ms if at_ms is not None else self.last_ms
-        if text.strip():
-            self.lines.append(RawLine(role=role, text=text))
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """Of two ways in which a turn went on, the lower one tells its end."""
+        settled = self.end == "settled"
+        return not settled, self.line if settled else -self.line
+
+    def add(self, role: Role, text: str, at_ms: int | None, line: int) -> OpenTurn:
+        """Return the turn with one message more; an empty text leaves only its time."""
+        return replace(
+            self,
+            line=line,
+            last_ms=at_ms if at_ms is not None else self.last_ms,
+            lines=_Said(RawLine(role=role, text=text), self.lines) if text.strip() else self.lines,
+        )
+
+    def raw(self, position: int) -> RawTurn:
+        """Return what it comes to; what only looked like an end is none."""
+        said, at = [], self.lines
+        while at is not None:
+            said.append(at.line)
+            at = at.before
+        end: TurnEnd = "unfinished" if self.end == "answered" else self.end
+        return RawTurn(
+            turn_id=self.turn_id,
+            settled_ms=self.last_ms,
+            end=end,
+            lines=tuple(reversed(said)),
+            position=position,
+        )
 
 
 _ENDS: dict[Verdict, TurnEnd | Literal["answered"]] = {

@@ -26,8 +26,8 @@ _DETECT_LINES_MAX = 64
 class SessionRead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one session file holds.
 
-    `turns` are those of the active path from root to leaf, oldest first, with every kind of end, so that
-    skipped ones can be reported.
+    `turns` are those of every branch of the session, each once, in the order in which they ended, with
+    every kind of end, so that skipped ones can be reported.
     """
 
     host: str  # "pi" or "claude-code"

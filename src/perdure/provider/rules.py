@@ -55,7 +55,7 @@ class RulesProvider:
 
     def review(self, request: ReviewRequest, *, timeout_seconds: float) -> Answered:  # noqa: ARG002 - the port's
         """Propose what the window's human lines plainly state; no operations when they state nothing."""
-        operations = tuple(_affordable(_operations(request), request))
+        operations = tuple(_admissible(_operations(request), request))
         text = msgspec.json.encode(Proposal(operations=operations)).decode("utf-8")
         usage = Usage(input_tokens=0, output_tokens=0, cost_nanodollars=0)
         return Answered(text=text, usage=usage, provider_request_id=None)
@@ -152,28 +152,21 @@ def _confirm(finding: Finding, entry: MemoryView) -> AssessOp:
     )
 
 
-def _affordable(operations: Iterable[Operation], request: ReviewRequest) -> Iterable[Operation]:
-    """Yield what fits the request's bounds and passes the checks of admission; an entry is met once."""
-    lengths = {entry.entry_id: len(entry.text) for entry in request.memory}
+def _admissible(operations: Iterable[Operation], request: ReviewRequest) -> Iterable[Operation]:
+    """Yield what passes the checks of admission, at most `operations_max`; an entry is met once.
+
+    Whether it fits the branch is for admission to say, which names what did not: it is not dropped here.
+    """
+    entries = {entry.entry_id for entry in request.memory}
     shown = [line.line_id for line in request.evidence]
-    room, left, met = request.room_chars, request.operations_max, set[str]()
+    left, met = request.operations_max, set[str]()
     for operation in operations:
-        cost = _growth(operation, lengths)
         target = getattr(operation, "entry", None)
-        if left <= 0 or target in met or (cost > 0 and cost > room):
-            continue
-        if check_operation(operation, evidence_ids=shown, entry_ids=lengths):
+        if left <= 0:
+            return
+        if target in met or check_operation(operation, evidence_ids=shown, entry_ids=entries):
             continue
         if target is not None:
             met.add(target)
-        room, left = room - max(cost, 0), left - 1
+        left -= 1
         yield operation
-
-
-def _growth(operation: Operation, lengths: dict[str, int]) -> int:
-    """How many characters an operation adds to the branch; negative when it shrinks it."""
-    if isinstance(operation, AddOp):
-        return len(operation.text) + len(operation.key or "")
-    if isinstance(operation, ReplaceOp):
-        return len(operation.text) - lengths[operation.entry]
-    return 0
