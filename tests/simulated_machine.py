@@ -146,8 +146,8 @@ class Machine:
         """Raise DiskFull when that much more does not fit; the home's own folder is not counted."""
         alive = {inode for inode, count in self.media.links.items() if count > 0}
         if self.inodes_max is not None and len(alive - {ROOT}) + inodes_more > self.inodes_max:
-            raise DiskFull(f"{path}: no inodes are left; nothing was changed.", advice=_ADVICE)
+            raise DiskFull(f"{path}: no inodes are left.", advice=_ADVICE)
         if self.bytes_max is not None:
             used = sum(len(node.data) for inode, node in self.media.files.items() if inode in alive)
             if used + bytes_more > self.bytes_max:
-                raise DiskFull(f"{path}: no space is left; nothing was changed.", advice=_ADVICE)
+                raise DiskFull(f"{path}: no space is left.", advice=_ADVICE)

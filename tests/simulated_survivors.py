@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Self
 
@@ -47,9 +47,14 @@ class Survivors:
 
     def extreme(self, *, kept: bool) -> Media:
         """The state in which nothing pending survived, or all of it."""
-        pick = -1 if kept else 0
-        folders = self._folders([axis[pick] for axis in self._names])
-        files = self._media.files | {inode: axis[pick] for inode, axis in self._bytes.items()}
+        return self.chosen(lambda size: size - 1 if kept else 0)
+
+    def chosen(self, choose: Callable[[int], int]) -> Media:
+        """One state: of each axis, given its size, the choice of that number; 0 is what is durable already,
+        the last one what the running machine sees.
+        """
+        folders = self._folders([axis[choose(len(axis))] for axis in self._names])
+        files = self._media.files | {inode: axis[choose(len(axis))] for inode, axis in self._bytes.items()}
         return self._settle(folders, shape_of(folders), files)
 
     def _all(self) -> Iterator[Media]:

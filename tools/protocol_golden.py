@@ -202,6 +202,7 @@ def _review(start: _Start, done: _Reviewed) -> dict[str, Record]:
         request_digest=digest(["golden", "request"]),
         hold=start.hold,
         reserved_ms=_T0 + 62_500,
+        calls=1,
     )
     return {
         "job": start.job,
@@ -221,7 +222,11 @@ def _review(start: _Start, done: _Reviewed) -> dict[str, Record]:
         "intent-tombstone": intent_tombstone(done.intent),
         "outcome-tombstone": outcome_tombstone(ended),
         "revision-tombstone": revision_tombstone(done.revision),
-        "day-totals": DayTotals(day=_DAY, providers=(ProviderTotal(_PROVIDER, 1, 1, 1_838, 1_012_000),)),
+        "day-totals": DayTotals(
+            day=_DAY,
+            providers=(ProviderTotal(_PROVIDER, 1, 1, 1_838, 1_012_000),),
+            removing=(reserved.attempt_id,),
+        ),
     }
 
 

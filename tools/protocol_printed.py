@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import get_args
 
+from perdure.authority.filesystem.stops import Doubt
 from perdure.core.evidence import TurnEnd
 from perdure.core.windows import WINDOW_CHARS_MAX
 from perdure.errors import PerdureError
@@ -18,7 +19,7 @@ def printed_schemas() -> dict[str, Schema]:
     """Every schema by the name before `.schema.json`."""
     return {
         "beat": _object("note:beat", "A worker's last sign of progress: run/beats/W", _beat()),
-        "stop": _object("note:stop", "A sync failed, writing is stopped: run/stop", _stop()),
+        "stop": _object("note:stop", "A sync failed, writing is stopped: run/stop.B.M", _stop()),
         "quarantine-reason": _object("note:quarantine", "Why a copy stands in quarantine", _reason()),
         "retention-mark": _object(
             "note:retention", "How far time was believed: run/hints/retention", _mark()
@@ -79,7 +80,9 @@ def _beat() -> dict[str, Schema]:
 
 
 def _stop() -> dict[str, Schema]:
-    return {"boot_id": _string(), "path": _string()}
+    """`home`, for a marker whose bytes were lost, is never written."""
+    doubts: Schema = {"enum": [doubt for doubt in get_args(Doubt) if doubt != "home"]}
+    return {"boot_id": _string(), "doubt": doubts, "path": _string()}
 
 
 def _reason() -> dict[str, Schema]:

@@ -27,6 +27,7 @@ from perdure.core.record import Record
 from perdure.core.sanitising import TURN_LINES_MAX
 from perdure.core.text import ENTRY_CHARS_MAX, KEY_CHARS_MAX
 from perdure.core.windows import WINDOW_CHARS_MAX, WINDOW_TURNS_MAX
+from perdure.ports.retain import REMOVING_MAX
 from perdure.service.remember import BRANCH_NAME_CHARS_MAX
 
 Schema = dict[str, object]
@@ -70,6 +71,7 @@ BOUNDS: dict[str, Schema] = {
     "job_id": _JOB,
     "successor": _JOB,
     "attempt_id": _ATTEMPT,
+    "removing": _ATTEMPT,
     "transaction": _TRANSACTION,
     "branch_id": _hex(16),
     "parent": _hex(16),
@@ -164,6 +166,7 @@ BOUNDS: dict[str, Schema] = {
 """What every string and integer holds; fields that end in `_ms` are UTC milliseconds."""
 
 LISTS: dict[str, Schema] = {
+    "DayTotals.removing": {"maxItems": REMOVING_MAX},
     "Evidence.turns": {"minItems": 1, "maxItems": WINDOW_TURNS_MAX},
     "EvidenceTurn.lines": {"minItems": 1, "maxItems": TURN_LINES_MAX},
     "Outcome.turns": {"minItems": 1, "maxItems": WINDOW_TURNS_MAX},

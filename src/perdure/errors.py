@@ -102,6 +102,13 @@ class Damaged(StorageError):
         self.reason = reason
 
 
+class Inaccessible(Damaged):
+    """A file cannot be opened or read now, whatever its bytes are: permissions, descriptors, the medium.
+
+    Its item waits like that of a damaged record, but nothing that stands there may be taken for wrong.
+    """
+
+
 class NewerVersion(StorageError):
     """A record or the home was written by a newer Perdure; it is left untouched."""
 
@@ -121,9 +128,15 @@ class DiskFailed(StorageError):
 
 
 class DiskFull(StorageError):
-    """No space or inodes; nothing was changed."""
+    """No space or inodes for one write. Whoever made the write says what stands all the same."""
 
     code = "full"
+
+
+class OutputFailed(StorageError):
+    """Standard output cannot be written, for example because its disk is full."""
+
+    code = "output"
 
 
 class ProviderUnavailable(PerdureError):

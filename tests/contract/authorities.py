@@ -87,7 +87,7 @@ class Site(Protocol):
         ...
 
     def damage(self, what: str, name: str) -> None:
-        """Make a record ("job", "reserved" or "fate" of a name) unreadable, though its name stays."""
+        """Make a record ("job", "branch", "reserved" or "fate" of a name) unreadable; its name stays."""
         ...
 
     def expire(self, tombstone: OutcomeTombstone) -> None:
@@ -140,7 +140,8 @@ class FileSite:
 
     def damage(self, what: str, name: str) -> None:
         """See `Site.damage`."""
-        path = layout.job(name) if what == "job" else layout.attempt(name, what)
+        places = {"job": layout.job(name), "branch": layout.branch(PROJECT, name)}
+        path = places[what] if what in places else layout.attempt(name, what)
         with self._outsider.temporary(b"{}") as temporary:
             temporary.sync()
             temporary.replace(path)
@@ -173,7 +174,8 @@ class ReferenceSite:
 
     def damage(self, what: str, name: str) -> None:
         """See `Site.damage`."""
-        self._store.damaged.add(f"job/{name}" if what == "job" else f"attempt/{name}.{what}")
+        places = {"job": f"job/{name}", "branch": f"branch/{PROJECT}/{name}"}
+        self._store.damaged.add(places.get(what, f"attempt/{name}.{what}"))
 
     def expire(self, tombstone: OutcomeTombstone) -> None:
         """See `Site.expire`."""

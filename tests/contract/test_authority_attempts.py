@@ -300,3 +300,50 @@ def test_an_unreadable_attempt_costs_its_hold_or_the_largest_allowed(site: Site,
     )
     assert late.attempts.charge("model", DAY).total == worst
     assert late.attempts.charge("model", "20260302").total == worst
+
+
+@pytest.mark.requirement("A-06", "B-02", "Q-13")
+@pytest.mark.parametrize("part", ["fate", "unknown"])
+def test_a_damaged_attempt_of_a_dead_owner_stops_no_other(
+    site: Site, one: Ports, two: Ports, part: str
+) -> None:
+    """It keeps its hold, others are reserved, and the user's word closes it, whatever it was."""
+    dead = one.claims.register()
+    draft = reserved(job(), worker=dead)
+    one.attempts.reserve(draft, LIMITS)
+    one.attempts.decide_fate(fate(draft, "dispatched"))
+    one.attempts.lose(draft.attempt_id)
+    site.damage(part, draft.attempt_id)
+    site.kill(one, dead)
+    other = reserved(job(evidence("B.")), worker=two.claims.register())
+    late = site.process()
+    assert late.attempts.reserve(other, LIMITS) == other
+    assert late.attempts.charge("model", DAY).total.calls == 2
+    late.attempts.reconcile(reconciled(draft, Usage(1, 1, 3)))
+    (seen,) = late.attempts.of_job(draft.job_id)
+    assert (seen.state, seen.damaged is None) == ("settled", False)
+    assert late.attempts.charge("model", DAY).actual == Amount(1, 2, 3)
+
+
+@pytest.mark.requirement("A-06", "X-04")
+def test_of_two_users_who_reconcile_at_once_one_is_refused(threaded_site: Site) -> None:
+    """The second is told that nothing is open any more; the first word stands."""
+    owner = threaded_site.process()
+    worker = owner.claims.register()
+    draft = reserved(job(), worker=worker)
+    owner.attempts.reserve(draft, None)
+    owner.attempts.decide_fate(fate(draft, "dispatched"))
+    threaded_site.kill(owner, worker)
+    users, ends = [threaded_site.process() for _ in range(4)], []
+
+    def say(user: Ports, cost: int) -> None:
+        try:
+            user.attempts.reconcile(reconciled(draft, Usage(0, 0, cost)))
+            ends.append(cost)
+        except Refused:
+            ends.append(0)
+
+    together(*(lambda u=user, c=cost: say(u, c) for cost, user in enumerate(users, 1)))
+    (cost,) = (cost for cost in ends if cost)
+    assert len(ends) == 4
+    assert threaded_site.process().attempts.charge("model", DAY).total.cost_nanodollars == cost

@@ -18,7 +18,7 @@ from perdure.core.admission import (
 from perdure.core.judge import judge
 from perdure.core.memory import Add, Branch, empty_main, main_branch_id, plan
 from perdure.core.proposal import AddOp
-from perdure.errors import Conflict, NotFound
+from perdure.errors import Conflict, Damaged, NotFound
 from perdure.ports.memory import HeldMemory, Tombstone
 from perdure.service.transact import locked, roll_forward
 from tests.contract.authorities import OTHER_PROJECT, Ports, Site
@@ -285,6 +285,85 @@ def test_branches_are_listed_main_first_and_one_is_chosen(one: Ports, two: Ports
     assert two.memory.selected(PROJECT) == "b"
     one.memory.select(PROJECT, "main")
     assert two.memory.selected(PROJECT) == "main"
+
+
+@pytest.mark.requirement("M-13", "Q-13")
+def test_a_damaged_branch_is_listed_as_such(site: Site, one: Ports) -> None:
+    """The list holds it by its id, with what is wrong, and the others as ever."""
+    with one.memory.hold(PROJECT) as held:
+        for name, letter in (("b", "1"), ("a", "2")):
+            held.put_branch(branch([entry()], seq=1, name=name, branch_id=letter * 16))
+    site.damage("branch", "1" * 16)
+    rows = site.process().memory.branches(PROJECT)
+    assert [(row.name, bool(row.problem)) for row in rows] == [
+        ("main", False),
+        ("1" * 16, True),
+        ("a", False),
+    ]
+    with pytest.raises(Damaged):
+        one.memory.branch(PROJECT, "1" * 16)
+
+
+@pytest.mark.requirement("D-03", "M-09")
+def test_a_branch_that_is_older_than_its_history_takes_no_change(one: Ports, two: Ports) -> None:
+    """A sequence number that has a revision is not given to another transaction: nothing is begun."""
+    first = write("a" * 32, empty_main(PROJECT), "Use pnpm.")
+    assert first.branch is not None
+    with locked(one.memory, PROJECT) as held:
+        held.begin(first)
+        roll_forward(held, first.transaction)
+        held.put_branch(empty_main(PROJECT))
+    again = write("b" * 32, empty_main(PROJECT), "Use npm.")
+    with two.memory.hold(PROJECT) as held:
+        with pytest.raises(Damaged, match="older than its history"):
+            held.begin(again)
+        assert held.begun() == []
+    assert one.memory.revision(PROJECT, MAIN_ID, 1) == first.revision
+
+
+@pytest.mark.requirement("D-03", "D-06")
+def test_the_revision_of_another_transaction_is_never_taken_for_ones_own(one: Ports, two: Ports) -> None:
+    """Rolling forward stops loudly, and neither acknowledges nor overwrites."""
+    mine = write("a" * 32, empty_main(PROJECT), "Use pnpm.")
+    other = write("b" * 32, empty_main(PROJECT), "Use npm.")
+    assert other.revision is not None
+    with one.memory.hold(PROJECT) as held:
+        held.put_branch(empty_main(PROJECT))
+        held.begin(mine)
+        held.put_revision(other.revision)
+        with pytest.raises(Conflict):
+            roll_forward(held, mine.transaction)
+    with pytest.raises(Conflict), locked(two.memory, PROJECT):
+        pass
+    assert two.memory.revision(PROJECT, MAIN_ID, 1) == other.revision
+
+
+@pytest.mark.requirement("D-06", "D-10")
+def test_the_own_revision_beside_the_base_is_no_conflict(one: Ports, two: Ports) -> None:
+    """A power loss that took the branch's new content and left the revision is rolled forward."""
+    mine = write("a" * 32, empty_main(PROJECT), "Use pnpm.")
+    assert mine.revision is not None
+    with one.memory.hold(PROJECT) as held:
+        held.begin(mine)
+        held.put_revision(mine.revision)
+        held.put_branch(empty_main(PROJECT))
+    with locked(two.memory, PROJECT) as held:
+        assert held.begun() == []
+    assert two.memory.branch(PROJECT, MAIN_ID) == mine.branch
+
+
+@pytest.mark.requirement("M-13", "D-11")
+def test_a_discarded_intent_never_began(one: Ports, two: Ports) -> None:
+    """Neither the intent nor its completion is left, and the scope is free."""
+    mine = write("a" * 32, empty_main(PROJECT), "Use pnpm.")
+    with one.memory.hold(PROJECT) as held:
+        held.begin(mine)
+        held.complete(completion(mine))
+        held.discard(mine.transaction)
+        assert held.begun() == []
+    with locked(two.memory, PROJECT) as held:
+        assert held.transaction(mine.transaction) is None
+        assert held.branch(MAIN_ID) == empty_main(PROJECT)
 
 
 @pytest.mark.requirement("G-05", "M-04")

@@ -71,7 +71,7 @@ class MemoryQueue:
         """See `Queue.queued`."""
         return self._store.names("job/")
 
-    def closed(self, project: str) -> frozenset[str]:
+    def closed(self, project: str, *, durable: bool = False) -> frozenset[str]:  # noqa: ARG002 - all is durable
         """See `Queue.closed`."""
         return frozenset(n for n in self._store.names("outcome/") if lane_of(n).project == project)
 
@@ -222,6 +222,10 @@ class MemoryAttempts:
             hour_calls=calls_since(made, provider=provider, since_ms=draft.reserved_ms - HOUR_MS),
         )
 
+    def room(self) -> contextlib.nullcontext[None]:
+        """See `Attempts.room`: there is no disk here to be full."""
+        return contextlib.nullcontext()
+
     def decide_fate(self, fate: Fate) -> bool:
         """See `Attempts.decide_fate`."""
         return self._store.elect(f"attempt/{fate.attempt_id}.fate", fate)
@@ -236,15 +240,19 @@ class MemoryAttempts:
 
     def reconcile(self, reconciled: Reconciled) -> None:
         """See `Attempts.reconcile`."""
-        name = reconciled.attempt_id
+        with self._store.hold("budget"):
+            self._reconcile(reconciled.attempt_id, reconciled)
+
+    def _reconcile(self, name: str, reconciled: Reconciled) -> None:
         attempt = self._attempt(name)
-        if attempt.reserved is None:
+        if attempt.reserved is None and attempt.damaged is None:
             raise NotFound(f"there is no attempt {name}.")
-        if not unresolved(attempt) or not self._claims.gone(attempt.reserved.worker):
+        alive = attempt.reserved is not None and not self._claims.gone(attempt.reserved.worker)
+        if not unresolved(attempt) or alive:
             raise Refused(f"attempt {name} is {attempt.state}, or its owner lives.")
-        if attempt.open:
+        if attempt.open and attempt.damaged is None:
             self._settle_orphan(attempt)
-        if attempt.state != "reserved":
+        if attempt.state != "reserved" or attempt.damaged is not None:
             self._store.create(f"attempt/{name}.reconciled", reconciled)
 
     def charge(self, provider: str, day: str) -> Exposure:
@@ -253,7 +261,9 @@ class MemoryAttempts:
 
     def _settle_orphans(self) -> None:
         for attempt in self.all():
-            if attempt.open and attempt.reserved is not None and self._claims.gone(attempt.reserved.worker):
+            if attempt.reserved is None or attempt.damaged is not None or not attempt.open:
+                continue
+            if self._claims.gone(attempt.reserved.worker):
                 self._settle_orphan(attempt)
 
     def _settle_orphan(self, attempt: Attempt) -> None:

@@ -18,8 +18,8 @@ from perdure.core.admission import (
 from perdure.core.memory import MAIN, Branch, empty_main, main_branch_id
 from perdure.core.record import Record
 from perdure.core.text import normalize_key
-from perdure.core.transaction import TransactionFacts
-from perdure.errors import Damaged, NotFound
+from perdure.core.transaction import TransactionFacts, own_revision
+from perdure.errors import Conflict, Damaged, NotFound
 from perdure.ports.memory import BranchName, HeldMemory, Tombstone
 
 
@@ -47,10 +47,22 @@ class MemoryMemory:
 
     def branches(self, scope: str) -> tuple[BranchName, ...]:
         """See `Memory.branches`."""
-        ids = {main_branch_id(scope), *self._store.names(f"branch/{scope}/")}
-        found = [branch for branch in (self.branch(scope, name) for name in ids) if branch is not None]
-        rows = [BranchName(b.branch_id, b.name, b.parent, len(b.entries), b.seq) for b in found]
+        revised = {name.partition("/")[0] for name in self._store.names(f"revision/{scope}/")}
+        ids = {main_branch_id(scope), *self._store.names(f"branch/{scope}/"), *revised}
+        rows = [self._row(scope, name) for name in ids]
         return tuple(sorted(rows, key=lambda row: (row.name != MAIN, row.name)))
+
+    def _row(self, scope: str, branch_id: str) -> BranchName:
+        problem = "the branch is gone though revisions exist"
+        try:
+            b = self.branch(scope, branch_id)
+            if b is not None:
+                return BranchName(b.branch_id, b.name, b.parent, len(b.entries), b.seq)
+        except Damaged as damaged:
+            problem = damaged.message
+        return BranchName(
+            branch_id, MAIN if branch_id == main_branch_id(scope) else branch_id, None, 0, 0, problem
+        )
 
     def revision(self, scope: str, branch_id: str, seq: int) -> Revision | RevisionTombstone | None:
         """See `Memory.revision`."""
@@ -93,7 +105,10 @@ class _HeldMemory:
         return [name for name in self._store.names(f"intent/{self._scope}/") if self._unfinished(name)]
 
     def _unfinished(self, transaction: str) -> bool:
-        facts = self.transaction(transaction)
+        try:
+            facts = self.transaction(transaction)
+        except (Damaged, Conflict):
+            return True
         if facts is None or isinstance(facts.intent, IntentTombstone):
             return False
         return facts.completion is None or facts.intent.job_id is None or facts.receipt is None
@@ -105,20 +120,30 @@ class _HeldMemory:
         if not isinstance(intent, Intent):
             return None
         current, revision = self.branch(intent.branch_id), intent.revision
+        standing = None
+        if revision is not None:
+            standing = self._memory.revision(self._scope, revision.branch_id, revision.seq)
+        at = current.digest if current is not None else None
+        agrees = at in {intent.base_digest, intent.result_digest}
+        if standing is not None and agrees and not own_revision(intent, standing):
+            raise Conflict(f"{transaction}: the revision of another transaction stands at its number.")
         return TransactionFacts(
             intent=intent,
-            branch_digest=current.digest if current is not None else None,
-            revision_present=revision is not None
-            and self._memory.revision(self._scope, revision.branch_id, revision.seq) is not None,
+            branch_digest=at,
+            revision_present=standing is not None,
             completion=self._store.read(self._done(transaction), Completion),
             receipt=self._memory.receipt(self._scope, intent.job_id) if intent.job_id is not None else None,
         )
 
     def begin(self, intent: Intent) -> Intent | IntentTombstone:
-        name = self._intent(intent.transaction)
+        name, revision = self._intent(intent.transaction), intent.revision
+        if revision is not None:
+            standing = self._memory.revision(self._scope, intent.branch_id, revision.seq)
+            if standing is not None and standing.transaction != intent.transaction:
+                raise Damaged(f"branch/{self._scope}/{intent.branch_id}", "it is older than its history")
         self._store.elect(name, intent)
-        standing = self._store.read(name, Record)
-        return standing if isinstance(standing, Intent | IntentTombstone) else intent
+        first = self._store.read(name, Record)
+        return first if isinstance(first, Intent | IntentTombstone) else intent
 
     def put_branch(self, branch: Branch) -> None:
         self._store.records[f"branch/{self._scope}/{branch.branch_id}"] = branch
@@ -139,6 +164,11 @@ class _HeldMemory:
         else:
             del self._store.records[self._intent(intent.transaction)]
             self._store.records.pop(self._done(intent.transaction), None)
+
+    def discard(self, transaction: str) -> None:
+        for name in (self._done(transaction), self._intent(transaction)):
+            self._store.records.pop(name, None)
+            self._store.damaged.discard(name)
 
     def bury(self, tombstones: tuple[Tombstone, ...]) -> None:
         for stone in tombstones:

@@ -212,7 +212,7 @@ def _days(snapshot: Snapshot) -> Iterator[tuple[object, ...]]:
     rows: dict[tuple[str, str], list[int]] = {}
     for attempt in snapshot.attempts:
         day = day_of(attempt.attempt_id)
-        if day in snapshot.totals:
+        if day in snapshot.totals and attempt.attempt_id in snapshot.totals[day].removing:
             continue
         provider = attempt.reserved.provider if attempt.reserved is not None else "unreadable"
         row, counted = rows.setdefault((day, provider), [0] * 6), exposure(attempt)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from perdure.core.attempt import Attempt, Fate, Reconciled, Reserved, Result
@@ -26,6 +27,13 @@ class Attempts(Protocol):
         """
         ...
 
+    def room(self) -> AbstractContextManager[None]:
+        """Hold room on the disk for one result; raises DiskFull before anything is paid (rule 7).
+
+        Left once the reply is there, so that the result takes its place.
+        """
+        ...
+
     def decide_fate(self, fate: Fate) -> bool:
         """Elect dispatched or cancelled; True only for the creator, who alone may send."""
         ...
@@ -39,7 +47,11 @@ class Attempts(Protocol):
         ...
 
     def reconcile(self, reconciled: Reconciled) -> None:
-        """Publish the user's word on an unknown amount (A-06). Refused while the owner lives."""
+        """Publish the user's word on an unknown amount (A-06).
+
+        Refused while the owner lives and when nothing is open about it (any more). Of a damaged attempt
+        nothing else is published: what it was cannot be told.
+        """
         ...
 
     def charge(self, provider: str, day: str) -> Exposure:

@@ -30,7 +30,9 @@ class HeldCoverage(Protocol):
         ...
 
     def accept(self, job: Job) -> Accepted:
-        """Publish a job of this project."""
+        """Publish a job of this project. The branch file that it names is made durable first, so that no
+        power loss takes a branch from under its jobs; a damaged one stops its job later, not the capture.
+        """
         ...
 
     def note_uncovered(self, uncovered: Uncovered) -> None:

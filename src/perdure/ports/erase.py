@@ -36,7 +36,7 @@ class PurgePlan(Record, frozen=True, forbid_unknown_fields=True):
     entries: tuple[str, ...]
     revisions: tuple[tuple[str, int], ...]  # branch id and sequence number
     jobs: tuple[str, ...]
-    results: tuple[str, ...]  # attempt ids
+    results: tuple[str, ...]  # attempt ids: those whose results hold it, and those that may have shown it
     copies: tuple[str, ...]  # paths below quarantine and index
     begun_ms: int
 
@@ -62,6 +62,14 @@ class Erase(Protocol):
 
     def remove_copies(self, paths: tuple[str, ...]) -> int:
         """Remove quarantined and indexed copies, and temporaries whose writers are gone."""
+        ...
+
+    def remove_exposures(self, scope: str) -> None:
+        """Remove the counts of what was shown: they name versions of entries by digests without a key."""
+        ...
+
+    def settle(self, scope: str) -> None:
+        """Make durable that what `places` did not find is gone."""
         ...
 
     def plans(self, scope: str) -> tuple[PurgePlan, ...]:

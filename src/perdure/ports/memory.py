@@ -13,13 +13,16 @@ from perdure.core.transaction import TransactionFacts
 
 
 class BranchName(msgspec.Struct, frozen=True):
-    """One branch as a list shows it."""
+    """One branch as a list shows it. `problem` says why it cannot be read: its id stands for its name then,
+    since only its file knows that; main keeps its name.
+    """
 
     branch_id: str
     name: str
     parent: str | None
     entries: int
     seq: int
+    problem: str = ""
 
 
 class Tombstone(msgspec.Struct, frozen=True):
@@ -44,11 +47,15 @@ class HeldMemory(Protocol):
         ...
 
     def transaction(self, transaction: str) -> TransactionFacts | None:
-        """What exists of a transaction."""
+        """What exists of a transaction. Raises Conflict when another one's revision stands at its number."""
         ...
 
     def begin(self, intent: Intent) -> Intent | IntentTombstone:
-        """Elect the intent: the first one stands and is returned."""
+        """Elect the intent: the first one stands and is returned.
+
+        Raises Damaged when another one's revision stands at its number: the branch is older than its
+        history, and its sequence numbers would recur.
+        """
         ...
 
     def put_branch(self, branch: Branch) -> None:
@@ -69,6 +76,10 @@ class HeldMemory(Protocol):
 
     def compact(self, intent: Intent) -> None:
         """Replace a finished review's intent by its tombstone, or remove a foreground one."""
+        ...
+
+    def discard(self, transaction: str) -> None:
+        """Take away an intent that cannot be read and has nothing left to do, with its completion."""
         ...
 
     def bury(self, tombstones: tuple[Tombstone, ...]) -> None:
@@ -92,7 +103,7 @@ class Memory(Protocol):
         ...
 
     def branches(self, scope: str) -> tuple[BranchName, ...]:
-        """All branches, main first."""
+        """All branches, main first; one that cannot be read is listed with its problem."""
         ...
 
     def revision(self, scope: str, branch_id: str, seq: int) -> Revision | RevisionTombstone | None:

@@ -19,10 +19,11 @@ class Accepted(msgspec.Struct, frozen=True):
 
 
 class Quarantined(msgspec.Struct, frozen=True):
-    """Something that is not what its name says was set aside."""
+    """Something that is not what its name says: set aside at `path`, or, not `moved`, left there."""
 
     path: str
     reason: str
+    moved: bool = True
 
 
 class Queue(Protocol):
@@ -36,8 +37,8 @@ class Queue(Protocol):
         """The ids of all jobs that have a file, oldest first. Foreign names are left out."""
         ...
 
-    def closed(self, project: str) -> frozenset[str]:
-        """The ids of all jobs of a project that have an outcome."""
+    def closed(self, project: str, *, durable: bool = False) -> frozenset[str]:
+        """The ids of all jobs of a project that have an outcome; `durable`: all made so, for reading many."""
         ...
 
     def announced(self, project: str) -> frozenset[str]:
@@ -53,7 +54,10 @@ class Queue(Protocol):
         ...
 
     def decide(self, decision: Decision) -> Decision:
-        """Elect: the first decision stands and is returned, whoever made it."""
+        """Elect: the first decision stands and is returned, whoever made it.
+
+        For a job that has been compacted nothing is left standing.
+        """
         ...
 
     def outcome(self, job_id: str) -> Outcome | OutcomeTombstone | None:
@@ -69,9 +73,12 @@ class Queue(Protocol):
         ...
 
     def announce(self, event: Event) -> None:
-        """Publish the event."""
+        """Publish the event; for a job that has been compacted nothing is left standing."""
         ...
 
     def set_aside(self, job_id: str, reason: str) -> Quarantined:
-        """Move an unreadable job that nobody has claimed to quarantine, with the reason (rule 6)."""
+        """Move a damaged job that nobody has claimed to quarantine, with the reason (rule 6).
+
+        It goes only when its bytes are wrong, not when they cannot be read now, and a durable copy stands.
+        """
         ...

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
 from perdure.core.budget import Amount
 from perdure.core.record import Record
+
+REMOVING_MAX = 1_000
+"""Attempts that are counted and removed at a time: it bounds the record."""
+UNREADABLE = "unreadable"
+"""The provider of an attempt whose reservation cannot be read; it counts against every provider (rule 6)."""
 
 
 class ProviderTotal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,12 +32,17 @@ class ProviderTotal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DayTotals(Record, frozen=True, forbid_unknown_fields=True):
-    """A UTC day's budget once all its attempts are resolved; durable before they go, kept for ever."""
+    """A UTC day's budget once all its attempts are resolved; durable before they go, kept for ever.
+
+    Attempts are added a bounded batch at a time: what stands in the day's folder and is not in `removing` is
+    not counted here, whether it came before or after.
+    """
 
     KIND = "day-totals"
 
     day: str
     providers: tuple[ProviderTotal, ...]
+    removing: tuple[str, ...]  # attempts counted here whose records may still stand in their folder
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -54,8 +65,16 @@ class Ledger(Protocol):
         ...
 
     def close_day(self, day: str) -> DayTotals | None:
-        """Publish a day's totals and remove its attempts, under the budget's lock. None when the day has an
-        unresolved attempt or one whose job is open: then nothing is removed.
+        """Add a day's attempts to its totals and remove them, under the budget's lock. None when the day has
+        an unresolved attempt or one whose job is open: then nothing more is removed. Attempts that appear in
+        a day that was closed are counted on top by the next call.
+        """
+        ...
+
+    def strip_results(self, expired: Callable[[str], bool]) -> int:
+        """Take the text out of the results of expired jobs, keeping digests and usage; returns how many.
+
+        `expired` is asked with a job id. It does not wait for the day to be resolved (E-05).
         """
         ...
 
@@ -79,6 +98,10 @@ class Retain(Protocol):
         """Put the outcome's tombstone in its place, durably."""
         ...
 
+    def entombed(self, job_id: str) -> bool:
+        """Whether the outcome is a tombstone already, perhaps not durably: for choosing what to look at."""
+        ...
+
     def remove_rest(self, project: str, job_ids: tuple[str, ...]) -> int:
         """Remove every record but the tombstone of jobs whose outcome is one. Under the project's lock."""
         ...
@@ -97,6 +120,18 @@ class Retain(Protocol):
 
     def sweep_home(self) -> int:
         """Remove temporaries and workers of the dead and claims below a lane's highest."""
+        ...
+
+    def sweep_quarantine(self, before_ms: int) -> int:
+        """Remove older copies of what was damaged, and the oldest of too many; their reasons stay."""
+        ...
+
+    def give_up_ballast(self) -> bool:
+        """When the disk is full, free what is kept back for removals (rule 7); returns whether it was."""
+        ...
+
+    def stock_ballast(self) -> None:
+        """Keep room back again, as far as there is any."""
         ...
 
     def mark(self) -> Mark | None:

@@ -105,7 +105,7 @@ class FileClaims:
             return None
         mine = Claim(lane=lane.name, ordinal=highest + 1, worker=worker, token=self._ids.token(32))
         standing, created = self._records.elect(layout.claim(lane.name, highest + 1), mine)
-        if not created and standing != mine:
+        if (not created and standing != mine) or max(self._ordinals(lane), default=0) > highest + 1:
             return None
         self._sweep(lane, below=highest + 1)
         return mine

@@ -19,8 +19,8 @@ from perdure.authority.filesystem.records import Records
 from perdure.core.admission import Outcome, OutcomeTombstone
 from perdure.core.canonical import digest
 from perdure.core.job import Job, is_job_id, lane_of, turn_ids
-from perdure.core.record import Record
-from perdure.errors import StorageError
+from perdure.core.record import RECORD_BYTES_MAX, Record
+from perdure.errors import Damaged, StorageError
 from perdure.ports.clock import Ids
 from perdure.ports.coverage import HeldCoverage, Uncovered
 from perdure.ports.queue import Accepted
@@ -60,18 +60,20 @@ class FileCoverage:
         jobs = {n for n in disk.names(layout.SPOOL_JOBS) if is_job_id(n) and lane_of(n).project == project}
         ends = {n for n in disk.names(f"{scope}/outcomes") if is_job_id(n)}
         marks = set(disk.names(f"{scope}/coverage"))
-        self._read(fold, [layout.outcome(name) for name in ends], Outcome, OutcomeTombstone)
+        self._read(fold, f"{scope}/outcomes", ends, Outcome, OutcomeTombstone)
         unread = {name for name in ends if layout.outcome(name) not in fold.seen}
-        self._read(fold, [layout.job(name) for name in jobs - ends | jobs & unread], Job)
-        self._read(fold, [f"{scope}/coverage/{name}" for name in marks], Uncovered)
+        self._read(fold, layout.SPOOL_JOBS, jobs - ends | jobs & unread, Job)
+        self._read(fold, f"{scope}/coverage", marks, Uncovered)
         return fold
 
-    def _read(self, fold: _Fold, paths: list[str], *types: type[Record]) -> None:
-        for path in paths:
-            if path in fold.seen:
-                continue
+    def _read(self, fold: _Fold, folder: str, names: set[str], *types: type[Record]) -> None:
+        """Fold in what is new: made durable with one sync, then read; what cannot be read covers nothing."""
+        new = [name for name in names if f"{folder}/{name}" not in fold.seen]
+        self._records.settle_all(folder, new)
+        for name in new:
+            path = f"{folder}/{name}"
             with contextlib.suppress(StorageError):
-                record = self._records.found(path, *types)
+                record = self._records.read(path, *types)
                 if record is not None:
                     fold.turns.update(dict.fromkeys(_turns(record), getattr(record, "job_id", UNCOVERED)))
                     fold.seen.add(path)
@@ -98,16 +100,28 @@ class _Held:
     def __init__(self, coverage: FileCoverage, project: str) -> None:
         self._coverage, self._project = coverage, project
         self._now = coverage._fold(project)  # noqa: SLF001 - one unit
+        self._settled: set[str] = set()
 
     def covered(self) -> Mapping[str, str]:
         return self._now.turns
 
     def accept(self, job: Job) -> Accepted:
+        self._settle_branch(layout.branch(job.project, job.branch_id))
         self._coverage.commit_begins(self._project, self._now)
         accepted = self._coverage._queue.accept(job)  # noqa: SLF001 - one unit
         self._now.turns.update(dict.fromkeys(turn_ids(job), job.job_id))
         self._now.seen.add(layout.job(job.job_id))
         return accepted
+
+    def _settle_branch(self, path: str) -> None:
+        if path in self._settled:
+            return
+        records = self._coverage._records  # noqa: SLF001 - one unit
+        with contextlib.suppress(Damaged):
+            data = records.disk.read(path, bytes_max=RECORD_BYTES_MAX)
+            if data is not None:
+                records.settle_content(path, data)
+        self._settled.add(path)
 
     def note_uncovered(self, uncovered: Uncovered) -> None:
         self._coverage.commit_begins(self._project, self._now)

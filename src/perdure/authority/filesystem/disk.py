@@ -5,7 +5,7 @@ follows a symlink (E-04): folders are opened part by part and kept open, files a
 O_NOFOLLOW relative to them. Files are 0600 and folders 0700 from the first byte, whatever the umask.
 
 A write is durable only after `Temporary.sync` and then `Disk.sync_folder` of the folder that holds its
-name. A failed sync is never tried again: `DiskFailed` (see `publish.py` for what follows from it).
+name. A failed sync is never tried again: `DiskFailed` (see `records.py` for what follows from it).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from perdure.authority.filesystem.disk_port import (
     is_plain,
     split,
 )
-from perdure.errors import Damaged, DiskFailed, DiskFull, LockTimeout, StorageError
+from perdure.errors import Damaged, DiskFailed, DiskFull, Inaccessible, LockTimeout, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +41,8 @@ __all__ = ["TEMPORARY_FOLDER", "Disk", "Info", "Lock", "RealDisk", "Temporary", 
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE}
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_STRANGE = {errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENODEV}
+"""What opening says of something that is not the file or folder of ours; all else may pass."""
 _FOLDERS_MAX = 128
 _TWINS = 2
 
@@ -96,9 +98,11 @@ class RealDisk:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise Damaged(path, _why(error)) from error
+            raise _unopened(path, error) from error
         try:
             return self._read_open(path, descriptor, bytes_max)
+        except OSError as error:
+            raise Inaccessible(path, _why(error)) from error
         finally:
             os.close(descriptor)
 
@@ -108,20 +112,23 @@ class RealDisk:
             raise Damaged(path, "not a regular file")
         if found.st_size > bytes_max:
             raise Damaged(path, f"{found.st_size} bytes, at most {bytes_max} allowed")
-        if found.st_nlink > 1 and not (found.st_nlink == _TWINS and self._is_twin(found.st_ino)):
+        if found.st_nlink > 1 and not self._is_alone(descriptor, found):
             raise Damaged(path, "has another hard link")
         chunks: list[bytes] = []
         left = bytes_max + 1
-        try:
-            while left and (chunk := os.read(descriptor, min(left, 1 << 20))):
-                chunks.append(chunk)
-                left -= len(chunk)
-        except OSError as error:
-            raise Damaged(path, _why(error)) from error
+        while left and (chunk := os.read(descriptor, min(left, 1 << 20))):
+            chunks.append(chunk)
+            left -= len(chunk)
         data = b"".join(chunks)
         if len(data) > bytes_max:
             raise Damaged(path, f"more than {bytes_max} bytes")
         return data
+
+    def _is_alone(self, descriptor: int, found: os.stat_result) -> bool:
+        """Whether a second link is only the writer's temporary name, which may go while it is looked for."""
+        if found.st_nlink != _TWINS:
+            return False
+        return self._is_twin(found.st_ino) or os.fstat(descriptor).st_nlink == 1
 
     def _is_twin(self, inode: int) -> bool:
         temporaries = (self.info(f"{TEMPORARY_FOLDER}/{name}") for name in self.names(TEMPORARY_FOLDER))
@@ -132,7 +139,11 @@ class RealDisk:
         descriptor = self._folder(folder)
         if descriptor is None:
             return []
-        return [name for name in os.listdir(descriptor) if name.isprintable() and is_plain(name)]
+        try:
+            names = os.listdir(descriptor)
+        except OSError as error:
+            raise Inaccessible(folder, _why(error)) from error
+        return [name for name in names if name.isprintable() and is_plain(name)]
 
     def info(self, path: str) -> Info | None:
         """See `Disk.info`."""
@@ -144,6 +155,8 @@ class RealDisk:
             found = os.stat(name, dir_fd=parent, follow_symlinks=False)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise Inaccessible(path, _why(error)) from error
         return Info(
             kind=_kind(found.st_mode),
             size_bytes=found.st_size,
@@ -283,7 +296,7 @@ class RealDisk:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise Damaged(path, _why(error)) from error
+            raise _unopened(path, error) from error
         try:
             fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
             here = os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -353,8 +366,9 @@ class RealDisk:
         except FileNotFoundError:
             return None
         except OSError as error:
-            strange = error.errno in {errno.ELOOP, errno.ENOTDIR}
-            raise Damaged(path, "not a folder of ours" if strange else _why(error)) from error
+            if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+                raise Damaged(path, "not a folder of ours") from error
+            raise Inaccessible(path, _why(error)) from error
 
     def _need(self, path: str) -> int:
         descriptor = self._folder(path)
@@ -475,12 +489,15 @@ def _sync(descriptor: int, path: str) -> None:
 
 def _write_error(path: str, error: OSError) -> StorageError:
     if error.errno in _FULL:
-        return DiskFull(
-            f"{path}: {_why(error)}; nothing was changed.", advice="Free some space and try again."
-        )
+        return DiskFull(f"{path}: {_why(error)}.", advice="Free some space and try again.")
     return StorageError(
         f"{path}: {_why(error)}.", advice="Check the permissions and the disk of the Perdure home."
     )
+
+
+def _unopened(path: str, error: OSError) -> Damaged:
+    kind = Damaged if error.errno in _STRANGE else Inaccessible
+    return kind(path, _why(error))
 
 
 def _why(error: OSError) -> str:

@@ -67,12 +67,13 @@ class Disk(Protocol):
     def read(self, path: str, *, bytes_max: int) -> bytes | None:
         """All bytes of a regular file, or None when nothing has that name.
 
-        Raises Damaged for what is larger, not a regular file, a symlink or not readable.
+        Raises Damaged for what is larger, not a regular file or a symlink; Inaccessible, a Damaged too,
+        for what cannot be opened or read now.
         """
         ...
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, in no order; [] when there is no such folder."""
+        """The names in a folder, in no order; [] when there is no such folder. Raises Inaccessible."""
         ...
 
     def info(self, path: str) -> Info | None:

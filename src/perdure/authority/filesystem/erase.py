@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from perdure.authority.filesystem import layout
+from perdure.authority.filesystem import layout, projects
 from perdure.authority.filesystem.inspect import walk
 from perdure.authority.filesystem.records import Records
 from perdure.core.admission import Revision, RevisionTombstone, revision_tombstone
@@ -19,9 +19,10 @@ from perdure.ports.erase import Holds, Place, PurgePlan
 COPY_BYTES_MAX = 64 * 1024 * 1024
 PURGED = "purged"
 _PLAN_DIGITS = 32
-_KEY_DIGITS = 16
 _OF_JOBS = ("receipts", "outcomes", "mailbox", "admissions")
 _SPOOLS = (layout.SPOOL_JOBS, layout.SPOOL_DECISIONS)
+_COPIES = (layout.QUARANTINE, layout.INDEX, layout.DRAFTS)
+_TEMPORARIES = "tmp"
 
 
 class FileErase:
@@ -37,8 +38,7 @@ class FileErase:
 
     def other_scopes(self, scope: str, holds: Holds) -> tuple[str, ...]:
         """See `Erase.other_scopes`."""
-        names = [name for name in self._disk.names(layout.PROJECTS) if len(name) == _KEY_DIGITS]
-        others = [other for other in (layout.USER_SCOPE, *sorted(names)) if other != scope]
+        others = [other for other in (layout.USER_SCOPE, *projects.keys(self._records)) if other != scope]
         return tuple(
             other
             for other in others
@@ -74,7 +74,25 @@ class FileErase:
     def remove_copies(self, paths: tuple[str, ...]) -> int:
         """See `Erase.remove_copies`."""
         self._disk.sweep_temporaries()
+        self._records.sync_folders(_TEMPORARIES)
         return self._records.remove(*paths)
+
+    def remove_exposures(self, scope: str) -> None:
+        """See `Erase.remove_exposures`."""
+        folder = f"{layout.scope_folder(scope)}/exposure"
+        self._records.remove(*(f"{folder}/{name}" for name in self._disk.names(folder)))
+
+    def settle(self, scope: str) -> None:
+        """See `Erase.settle`: one sync for each folder that was looked through."""
+        base = layout.scope_folder(scope)
+        days = [f"{layout.ATTEMPTS}/{day}" for day in self._disk.names(layout.ATTEMPTS)]
+        folders = [_TEMPORARIES, *_SPOOLS, layout.ATTEMPTS, *days, base]
+        folders += (found.path for found in walk(self._disk, base) if found.kind == "folder")
+        for copies in _COPIES:
+            folders.append(copies)
+            folders += (found.path for found in walk(self._disk, copies) if found.kind == "folder")
+        known = ((folder, self._disk.info(folder)) for folder in folders)
+        self._records.sync_folders(*(f for f, info in known if info is not None and info.kind == "folder"))
 
     def plans(self, scope: str) -> tuple[PurgePlan, ...]:
         """See `Erase.plans`."""
@@ -137,7 +155,7 @@ class FileErase:
         return lane_of(reserved.job_id).project if reserved is not None else None
 
     def _copies(self) -> Iterator[Place]:
-        for folder in (layout.QUARANTINE, layout.INDEX, layout.DRAFTS):
+        for folder in _COPIES:
             for found in walk(self._disk, folder):
                 if found.kind == "file":
                     yield Place("copy", found.path)

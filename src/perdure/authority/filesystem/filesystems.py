@@ -12,6 +12,9 @@ LOCAL = frozenset(
     "apfs bcachefs btrfs ext2 ext3 ext4 f2fs hfs jfs overlay reiserfs rootfs tmpfs xfs zfs".split()
 )
 
+VANISHING = frozenset({"ramfs", "tmpfs"})
+"""Kept in memory: allowed, but lost at a restart."""
+
 
 def filesystem_of(path: str) -> str:
     """The type of the filesystem that a folder is on; "unknown" where the system does not say."""

@@ -8,11 +8,13 @@ copied home: nothing is written until the user adopts it.
 from __future__ import annotations
 
 import os
+import shlex
 import stat
+from collections.abc import Callable
 
 import msgspec
 
-from perdure.authority.filesystem import layout
+from perdure.authority.filesystem import ballast, layout
 from perdure.authority.filesystem.disk import RealDisk
 from perdure.authority.filesystem.filesystems import check_filesystem
 from perdure.authority.filesystem.records import Records
@@ -24,6 +26,8 @@ LAYOUT_VERSION = 1
 POLICY_VERSION = 1
 """What may enter memory and how it is bounded; a worker of another policy takes no work (Q-08)."""
 _EPOCH_DIGITS = 12
+_ANOTHER = "Set PERDURE_HOME to a new or an empty folder of its own."
+_OUR_NAMES = {*layout.HOME_FOLDERS, layout.USER_SCOPE, layout.KEY, layout.CONFIG}
 
 
 class Format(Record, frozen=True, forbid_unknown_fields=True):
@@ -83,6 +87,7 @@ class Home:
 def make_home(path: str, *, allow_filesystem: bool = False) -> Home:
     """Make the home, or finish making it. Raises Refused for a folder that cannot hold one."""
     _make_folder(path)
+    _check_content(path)
     _check_owner(path)
     kind = check_filesystem(path, allowed=allow_filesystem)
     disk = RealDisk(path)
@@ -106,6 +111,7 @@ def make_home(path: str, *, allow_filesystem: bool = False) -> Home:
             made_ms=clock.now_ms(),
         )
         records.elect(layout.FORMAT, made)
+    ballast.stock(records)
     disk.close()
     return open_home(path)
 
@@ -154,9 +160,9 @@ def start_writing(home: Home) -> int:
         number = inside_now
         while True:
             number += 1
-            if _raise_to(home.disk, layout.EPOCH, number):
+            if _raise_to(home.disk, layout.EPOCH, number, home.records.sync_folder):
                 break
-        _raise_to(outside, "", number)
+        _raise_to(outside, "", number, outside.sync_folder)
         _drop_below(home.disk, layout.EPOCH, number)
         _drop_below(outside, "", number)
         return number
@@ -168,7 +174,7 @@ def adopt(home: Home) -> Format:
     """Make a restored or copied home this machine's own."""
     outside = _state_folder(home.format.home_id)
     number = max(_highest(home.disk.names(layout.EPOCH)), _highest(outside.names(""))) + 1
-    _raise_to(home.disk, layout.EPOCH, number)
+    _raise_to(home.disk, layout.EPOCH, number, home.records.sync_folder)
     outside.close()
     adopted = msgspec.structs.replace(
         home.format, home_id=RealIds().token(32), machine=machine_id(), inode=os.stat(home.path).st_ino
@@ -178,11 +184,11 @@ def adopt(home: Home) -> Format:
     return adopted
 
 
-def _raise_to(disk: RealDisk, folder: str, number: int) -> bool:
+def _raise_to(disk: RealDisk, folder: str, number: int, sync: Callable[[str], None]) -> bool:
     name = f"{folder}/{number:0{_EPOCH_DIGITS}d}" if folder else f"{number:0{_EPOCH_DIGITS}d}"
     with disk.temporary(b"") as temporary:
         created = temporary.link(name)
-    disk.sync_folder(folder)
+    sync(folder)
     return created
 
 
@@ -244,7 +250,23 @@ def _check_owner(path: str) -> None:
         raise Refused(msg, advice="Use a home of your own: set PERDURE_HOME.")
     if stat.S_IMODE(found.st_mode) & 0o077:
         msg = f"{path} is open to other users (mode {stat.S_IMODE(found.st_mode):04o}); 0700 is needed."
-        raise Refused(msg, advice=f"Run: chmod 700 {path}")
+        raise Refused(msg, advice=f"Run: chmod 700 {shlex.quote(path)}" if _is_ours(path) else _ANOTHER)
+
+
+def _check_content(path: str) -> None:
+    """A home is made in a folder of its own: what holds other things is somebody's, and stays as it is."""
+    if not _is_ours(path):
+        msg = f"{path} is no Perdure home and holds other things."
+        raise Refused(msg, advice=_ANOTHER)
+
+
+def _is_ours(path: str) -> bool:
+    """Whether a folder is a home, one that is half made, or empty."""
+    try:
+        names = set(os.listdir(path))
+    except OSError:
+        return False
+    return layout.FORMAT in names or names <= _OUR_NAMES
 
 
 def _make_folder(path: str) -> None:

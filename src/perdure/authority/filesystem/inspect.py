@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from perdure.authority.filesystem import layout
+from perdure.authority.filesystem import layout, projects
 from perdure.authority.filesystem.attempts import PARTS, is_part, with_part
 from perdure.authority.filesystem.disk import TEMPORARY_FOLDER, Disk
 from perdure.authority.filesystem.home import HomeKey
@@ -43,6 +43,14 @@ R = TypeVar("R", bound=Record)
 _HEX = frozenset("0123456789abcdef")
 _CLAIM_NAME_DIGITS = 32 + 1 + 8
 _DEPTH_MAX = 8
+_HOME_NAMES = {
+    *(folder.split("/")[0] for folder in layout.HOME_FOLDERS),
+    layout.USER_SCOPE,
+    layout.FORMAT,
+    layout.KEY,
+    layout.CONFIG,
+}
+_SCOPE_NAMES = {*layout.SCOPE_FOLDERS, "exposure", "project.json", "purges", "selected"}
 
 
 def load_snapshot(records: Records) -> Snapshot:
@@ -78,7 +86,7 @@ class FileInspect:
 
     def copy_aside(self, path: str, reason: str) -> str | None:
         """See `Inspect.copy_aside`."""
-        return copy_aside(self._records, path, reason) if self._records.disk.info(path) is not None else None
+        return copy_aside(self._records, path, reason).path if self._records.disk.info(path) else None
 
     def salvage(self, path: str) -> Mapping[str, object]:
         """See `Inspect.salvage`."""
@@ -112,9 +120,11 @@ class _Loader:
         self._key = bytes.fromhex(found.key) if found is not None else None
 
     def load(self) -> Snapshot:
-        names = self._disk.names(layout.PROJECTS)
-        self._foreign += [f"{layout.PROJECTS}/{name}" for name in names if not _is_hex(name, 16)]
-        scopes = [layout.USER_SCOPE, *(name for name in sorted(names) if _is_hex(name, 16))]
+        self._stray("", _HOME_NAMES)
+        keys = projects.keys(self._records)
+        names = sorted(self._disk.names(layout.PROJECTS))
+        self._foreign += [f"{layout.PROJECTS}/{name}" for name in names if name not in keys]
+        scopes = [layout.USER_SCOPE, *keys]
         return Snapshot(
             scopes={scope: self._scope(scope) for scope in scopes},
             jobs=self._each(layout.SPOOL_JOBS, is_job_id, Job),
@@ -128,8 +138,12 @@ class _Loader:
 
     def _scope(self, scope: str) -> ScopeRecords:
         base = layout.scope_folder(scope)
+        self._stray(base, _SCOPE_NAMES)
         if scope != layout.USER_SCOPE:
-            self._read(f"{base}/project.json", ProjectFile)
+            path = f"{base}/project.json"
+            found = self._read(path, ProjectFile)
+            if found is not None and found.key != scope:
+                self._unread.append(Unread(path, f"it is the identity of {found.key}", newer=False))
         branches = self._each(f"{base}/branches", lambda name: _is_hex(name, 16), Branch)
         intents: dict[str, Record] = self._each(
             f"{base}/admissions", _is_transaction, Intent, IntentTombstone, others=_is_completion
@@ -151,6 +165,11 @@ class _Loader:
             uncovered=self._each(f"{base}/coverage", lambda name: _is_hex(name, 32), Uncovered),
             buried=tuple(self._buried(branches, stones)),
         )
+
+    def _stray(self, folder: str, ours: set[str]) -> None:
+        """Note what else lies in a folder of folders."""
+        names = sorted(self._disk.names(folder))
+        self._foreign += [f"{folder}/{name}" if folder else name for name in names if name not in ours]
 
     def _revisions(self, base: str) -> dict[str, dict[int, Revision | RevisionTombstone]]:
         found: dict[str, dict[int, Revision | RevisionTombstone]] = {}

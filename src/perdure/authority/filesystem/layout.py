@@ -18,6 +18,7 @@ HINTS = "run/hints"
 DRAFTS = "run/drafts"
 STOP = "run/stop"
 QUARANTINE = "quarantine"
+BALLAST = "ballast"
 EPOCH = "epoch"
 FORMAT = "format"
 KEY = "key"
@@ -39,6 +40,7 @@ HOME_FOLDERS = (
     BEATS,
     HINTS,
     QUARANTINE,
+    BALLAST,
     EPOCH,
 )
 SCOPE_FOLDERS = (

@@ -22,11 +22,14 @@ from perdure.core.job import is_job_id
 from perdure.core.memory import MAIN, Branch, empty_main, main_branch_id
 from perdure.core.record import Record
 from perdure.core.text import normalize_key
-from perdure.core.transaction import TransactionFacts
-from perdure.errors import Damaged, NotFound, StorageError
+from perdure.core.transaction import TransactionFacts, own_revision
+from perdure.errors import Conflict, Damaged, NewerVersion, NotFound, StorageError
 from perdure.ports.memory import BranchName, HeldMemory, Tombstone
 
 _TRANSACTION_DIGITS = 32
+_BRANCH_DIGITS = 16
+_HEX = frozenset("0123456789abcdef")
+_RESTORE = "Run perdure verify; perdure verify --restore writes the branch again from its revisions."
 
 
 class Buried(Record, frozen=True, forbid_unknown_fields=True):
@@ -84,13 +87,25 @@ class FileMemory:
 
     def branches(self, scope: str) -> tuple[BranchName, ...]:
         """See `Memory.branches`."""
-        main = main_branch_id(scope)
-        ids = {main, *self._records.disk.names(f"{layout.scope_folder(scope)}/branches")}
-        found = [self.branch(scope, branch_id) for branch_id in sorted(ids) if len(branch_id) == len(main)]
-        rows = [
-            BranchName(b.branch_id, b.name, b.parent, len(b.entries), b.seq) for b in found if b is not None
-        ]
-        return tuple(sorted(rows, key=lambda row: (row.name != MAIN, row.name)))
+        disk, base = self._records.disk, layout.scope_folder(scope)
+        ids = {main_branch_id(scope), *disk.names(f"{base}/branches"), *disk.names(f"{base}/revisions")}
+        rows = (self._row(scope, branch_id) for branch_id in ids if _is_branch_id(branch_id))
+        return tuple(sorted((row for row in rows if row is not None), key=lambda r: (r.name != MAIN, r.name)))
+
+    def _row(self, scope: str, branch_id: str) -> BranchName | None:
+        """A fork that was cut off before its branch has a folder for revisions and none in it."""
+        try:
+            b = self.branch(scope, branch_id)
+            if b is not None:
+                return BranchName(b.branch_id, b.name, b.parent, len(b.entries), b.seq)
+            if not _seqs(self._records, scope, branch_id):
+                return None
+            problem = _gone(scope, branch_id).message
+        except (Damaged, NewerVersion) as error:
+            problem = error.message
+        return BranchName(
+            branch_id, MAIN if branch_id == main_branch_id(scope) else branch_id, None, 0, 0, problem
+        )
 
     def revision(self, scope: str, branch_id: str, seq: int) -> Revision | RevisionTombstone | None:
         """See `Memory.revision`."""
@@ -153,10 +168,12 @@ class _Held:
         return sorted(open_ones)
 
     def _is_intent(self, transaction: str) -> bool:
-        """A tombstone whose receipt has expired is finished."""
-        found: Record | None = self._records.read(
-            layout.intent(self._scope, transaction), Intent, IntentTombstone
-        )
+        """A tombstone whose receipt has expired is finished; what cannot be read may be open."""
+        path = layout.intent(self._scope, transaction)
+        try:
+            found: Record | None = self._records.read(path, Intent, IntentTombstone)
+        except Damaged:
+            return True
         return isinstance(found, Intent)
 
     def transaction(self, transaction: str) -> TransactionFacts | None:
@@ -168,10 +185,12 @@ class _Held:
         if isinstance(intent, IntentTombstone):
             return TransactionFacts(intent, None, revision_present=True, completion=None, receipt=None)
         current = self.branch(intent.branch_id)
-        revision: Record | None = None
+        revision = None
         if intent.revision is not None:
-            where = layout.revision(self._scope, intent.branch_id, intent.revision.seq)
-            revision = self._records.found(where, Revision, RevisionTombstone)
+            revision = self._revision(intent, intent.revision.seq)
+            at = None if current is None else current.digest
+            if revision is not None and at in {intent.base_digest, intent.result_digest}:
+                self._check_own(intent, revision)
         done = self._records.found(layout.completion(self._scope, transaction), Completion)
         receipt = None
         if intent.job_id is not None:
@@ -184,8 +203,29 @@ class _Held:
             receipt=receipt,
         )
 
+    def _revision(self, intent: Intent, seq: int) -> Revision | RevisionTombstone | None:
+        where = layout.revision(self._scope, intent.branch_id, seq)
+        found: Record | None = self._records.found(where, Revision, RevisionTombstone)
+        assert found is None or isinstance(found, Revision | RevisionTombstone)  # noqa: S101 - the types asked for
+        return found
+
+    def _check_own(self, intent: Intent, standing: Revision | RevisionTombstone) -> None:
+        if not own_revision(intent, standing):
+            where = layout.revision(self._scope, standing.branch_id, standing.seq)
+            msg = f"{where}: another transaction's revision stands at the number of {intent.transaction}."
+            raise Conflict(msg, advice=f"Nothing was overwritten. {_RESTORE}")
+
+    def _check_history(self, intent: Intent, seq: int) -> None:
+        """Sequence numbers never recur (rule 4): an older copy of a branch file takes no further change."""
+        standing = self._revision(intent, seq)
+        if standing is not None and standing.transaction != intent.transaction:
+            where = layout.branch(self._scope, intent.branch_id)
+            msg = f"it is older than its history, which has a revision {seq}"
+            raise Damaged(where, msg, advice=_RESTORE)
+
     def begin(self, intent: Intent) -> Intent | IntentTombstone:
         if intent.revision is not None:
+            self._check_history(intent, intent.revision.seq)
             self._records.ensure_folders(layout.revisions(self._scope, intent.branch_id))
         if self.left_open is not None:
             self.left_open.add(intent.transaction)
@@ -217,12 +257,19 @@ class _Held:
         if self.left_open is not None:
             self.left_open.discard(intent.transaction)
 
+    def discard(self, transaction: str) -> None:
+        """The completion goes first: without its intent it would be a transaction that never began."""
+        self._records.remove(layout.completion(self._scope, transaction))
+        self._records.remove(layout.intent(self._scope, transaction))
+        if self.left_open is not None:
+            self.left_open.discard(transaction)
+
     def bury(self, tombstones: tuple[Tombstone, ...]) -> None:
         for stone in tombstones:
             keyed = self._keyed(stone.what, stone.value)
             path = layout.tombstone(self._scope, keyed)
             buried = Buried(what=stone.what, keyed=keyed, forgotten_ms=stone.forgotten_ms)
-            standing = self._records.read(path, Buried)
+            standing = self._records.found_changing(path, Buried)
             if standing is None or standing.forgotten_ms < stone.forgotten_ms:
                 self._records.replace(path, buried)
 
@@ -246,20 +293,28 @@ def stone_name(key: bytes, what: str, value: str) -> str:
 
 
 def _checked(records: Records, scope: str, branch_id: str, found: Branch | None) -> Branch | None:
-    """A branch under another's name is damaged; main without a file is empty unless it has a history."""
+    """A branch under another's name is damaged; main without a file is empty unless it has a history.
+
+    A branch comes before its revisions: one that has some by now was written since it was looked for.
+    """
+    has_history = found is None and bool(_seqs(records, scope, branch_id))
+    if has_history:
+        found = records.read(layout.branch(scope, branch_id), Branch)
     if found is not None:
         if found.branch_id != branch_id or found.project != scope:
             raise Damaged(layout.branch(scope, branch_id), "it holds another branch")
         return found
     if branch_id != main_branch_id(scope):
         return None
-    if _seqs(records, scope, branch_id):
-        raise Damaged(
-            layout.branch(scope, branch_id),
-            "the branch file is gone though revisions exist",
-            advice="Run perdure verify; perdure verify --restore writes it again from its last revisions.",
-        )
+    if has_history:
+        raise _gone(scope, branch_id)
     return empty_main(scope)
+
+
+def _gone(scope: str, branch_id: str) -> Damaged:
+    return Damaged(
+        layout.branch(scope, branch_id), "the branch file is gone though revisions exist", advice=_RESTORE
+    )
 
 
 def _seqs(records: Records, scope: str, branch_id: str) -> tuple[int, ...]:
@@ -267,8 +322,13 @@ def _seqs(records: Records, scope: str, branch_id: str) -> tuple[int, ...]:
     return tuple(sorted(int(name) for name in names if name.isdigit()))
 
 
+def _is_branch_id(name: str) -> bool:
+    """Whether a name can be a branch's; foreign files are passed over (Q-13)."""
+    return len(name) == _BRANCH_DIGITS and _HEX.issuperset(name)
+
+
 def _is_transaction(name: str) -> bool:
     """Whether a name can be an intent's or a completion's; foreign files are passed over (Q-13)."""
     transaction = name.removesuffix(".done")
-    plain = len(transaction) == _TRANSACTION_DIGITS and set(transaction) <= set("0123456789abcdef")
+    plain = len(transaction) == _TRANSACTION_DIGITS and _HEX.issuperset(transaction)
     return plain or is_job_id(transaction)

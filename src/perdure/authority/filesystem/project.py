@@ -31,7 +31,11 @@ def find_project(start: str, *, worktrees: str = "shared") -> Project:
     """The project of a folder. `worktrees` is "shared" (a linked worktree has the main repository's memory)
     or "own". Raises NotFound for a folder that is not there, UsageError for $HOME and /.
     """
-    folder = os.path.realpath(start) if "\0" not in start else ""
+    try:
+        folder = os.path.realpath(start) if "\0" not in start else ""
+    except OSError as error:
+        msg = "the current folder is not there any more."
+        raise NotFound(msg, advice="Go to a folder that exists, or name one with --project.") from error
     if not os.path.isdir(folder):
         msg = f"{start}: there is no such folder."
         raise NotFound(msg)
@@ -46,6 +50,20 @@ def find_project(start: str, *, worktrees: str = "shared") -> Project:
 def project_key(root: str) -> str:
     """The key of a root's memory: 16 hex digits of SHA-256 over its path."""
     return sha256_hex(b"perdure-project\0" + os.fsencode(root))[:KEY_DIGITS]
+
+
+def repository_around(path: str) -> str | None:
+    """The root of the Git repository that a folder lies in, whether the folder exists yet or not.
+
+    One that is all of $HOME, or /, does not count: it says nothing about what is below.
+    """
+    here = os.path.realpath(path)
+    ends = {os.path.realpath(os.path.expanduser("~")), os.path.sep}
+    while here not in ends:
+        if os.path.exists(os.path.join(here, ".git")):
+            return here
+        here = os.path.dirname(here)
+    return None
 
 
 def _nearest(folder: str, worktrees: str) -> tuple[str, str]:

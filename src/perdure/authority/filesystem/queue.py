@@ -9,7 +9,7 @@ from perdure.core.admission import Event, Outcome, OutcomeTombstone
 from perdure.core.decision import Decision
 from perdure.core.job import JOB_BYTES_MAX, Job, check_identity, is_job_id
 from perdure.core.record import Record, seal
-from perdure.errors import Conflict, Damaged, Refused
+from perdure.errors import Conflict, Damaged, Inaccessible, Refused
 from perdure.ports.queue import Accepted, Quarantined
 
 
@@ -44,10 +44,13 @@ class FileQueue:
         names.sort()
         return names
 
-    def closed(self, project: str) -> frozenset[str]:
+    def closed(self, project: str, *, durable: bool = False) -> frozenset[str]:
         """See `Queue.closed`."""
         folder = f"{layout.scope_folder(project)}/outcomes"
-        return frozenset(name for name in self._records.disk.names(folder) if is_job_id(name))
+        names = [name for name in self._records.disk.names(folder) if is_job_id(name)]
+        if durable:
+            self._records.settle_all(folder, names)
+        return frozenset(names)
 
     def announced(self, project: str) -> frozenset[str]:
         """See `Queue.announced`."""
@@ -77,7 +80,11 @@ class FileQueue:
 
     def decide(self, decision: Decision) -> Decision:
         """See `Queue.decide`."""
-        return self._records.elect(layout.decision(decision.job_id), decision)[0]
+        path = layout.decision(decision.job_id)
+        standing, created = self._records.elect(path, decision)
+        if created:
+            self._withdraw(decision.job_id, path)
+        return standing
 
     def outcome(self, job_id: str) -> Outcome | OutcomeTombstone | None:
         """See `Queue.outcome`."""
@@ -108,13 +115,37 @@ class FileQueue:
 
     def announce(self, event: Event) -> None:
         """See `Queue.announce`."""
-        self._records.derive(layout.event(event.job_id), event)
+        path = layout.event(event.job_id)
+        self._records.derive(path, event)
+        self._withdraw(event.job_id, path)
+
+    def _withdraw(self, job_id: str, path: str) -> None:
+        """Take a record away again whose job was compacted while its writer stalled (rules 4 and 13).
+
+        Whoever compacts puts the tombstone first and removes the others then; whoever is late publishes
+        first and looks for the tombstone then: one of the two sees the other.
+        """
+        there = self._records.disk.info(layout.outcome(job_id)) is not None
+        if there and isinstance(self.outcome(job_id), OutcomeTombstone):
+            self._records.remove(path)
 
     def set_aside(self, job_id: str, reason: str) -> Quarantined:
-        """See `Queue.set_aside`."""
+        """See `Queue.set_aside`. Bytes are read again first: a failure of the moment proves nothing."""
         path = layout.job(job_id)
+        if not self._is_wrong(job_id):
+            return Quarantined(path=path, reason=reason, moved=False)
         kept = copy_aside(self._records, path, reason)
         found = self._records.disk.info(path)
-        if found is not None and found.kind != "folder":  # a folder is left where it is: it may hold anything
+        moved = found is not None and (kept.stands or found.kind in {"symlink", "other"})
+        if moved:  # a folder is left where it is: it may hold anything
             self._records.remove(path)
-        return Quarantined(path=kept, reason=reason)
+        return Quarantined(path=kept.path if kept.stands else path, reason=reason, moved=moved)
+
+    def _is_wrong(self, job_id: str) -> bool:
+        try:
+            self.job(job_id)
+        except Inaccessible:
+            return False
+        except Damaged:
+            return True
+        return False

@@ -11,15 +11,12 @@ folder of whatever this process did not itself make durable before it is acted o
 
 from __future__ import annotations
 
-import contextlib
+import threading
 from collections.abc import Iterable
 from typing import TypeVar
 
-import msgspec
-
-from perdure.authority.filesystem import layout
-from perdure.authority.filesystem.disk import Disk, split
-from perdure.core.canonical import digest
+from perdure.authority.filesystem.disk import TEMPORARY_FOLDER, Disk, Temporary, split
+from perdure.authority.filesystem.stops import Stops
 from perdure.core.record import RECORD_BYTES_MAX, Newer, Record, Unreadable, seal, unseal
 from perdure.errors import Conflict, Damaged, DiskFailed, NewerVersion, StorageError
 from perdure.ports.clock import Clock
@@ -27,11 +24,7 @@ from perdure.ports.clock import Clock
 R = TypeVar("R", bound=Record)
 _KNOWN_MAX = 400_000
 _PARSED_MAX = 32
-
-
-class _Stop(msgspec.Struct, frozen=True):
-    boot_id: str
-    path: str
+_TRIES_MAX = 5
 
 
 class _Known:
@@ -70,14 +63,20 @@ class _Known:
 
 
 class Records:
-    """Records on a disk. One per process; safe for threads as far as the disk is."""
+    """Records on a disk. One per process; safe for threads as far as the disk is.
+
+    A process that only shows sets `acting` to False: while writing is stopped it still reads what it finds,
+    and makes none of it durable.
+    """
 
     def __init__(self, disk: Disk, clock: Clock) -> None:
         self.disk = disk
-        self._clock = clock
+        self.acting = True
+        self.stops = Stops(disk, clock)
         self._durable = _Known()
         self._folders: set[str] = set()
         self._parsed: dict[str, tuple[tuple[int, int, int], Record]] = {}
+        self._keeping = threading.Lock()
 
     # -- reading
 
@@ -103,15 +102,19 @@ class Records:
 
     def _keep(self, path: str, same: tuple[int, int, int], record: Record) -> None:
         """Remember a few parsed records: each step of a job reads the ones of the step before again."""
-        self._parsed.pop(path, None)
-        self._parsed[path] = (same, record)
-        if len(self._parsed) > _PARSED_MAX:
-            del self._parsed[next(iter(self._parsed))]
+        with self._keeping:
+            self._parsed.pop(path, None)
+            self._parsed[path] = (same, record)
+            if len(self._parsed) > _PARSED_MAX:
+                del self._parsed[next(iter(self._parsed))]
 
     def settle(self, path: str) -> None:
-        """Make the name of a record that was found durable, once per process."""
-        if path not in self._durable:
-            self._sync_folder(split(path)[0], path)
+        """Make the name of a record that was found durable, once per process.
+
+        This and its kin raise DiskFailed while writing is stopped: what was found may be what failed.
+        """
+        if path not in self._durable and self._may_settle():
+            self.sync_folder(split(path)[0])
             self._durable.add(path)
 
     def found_changing(self, path: str, *types: type[R]) -> R | None:
@@ -126,16 +129,22 @@ class Records:
     def settle_content(self, path: str, data: bytes) -> None:
         """Make durable that this content stands at a name, once per content and process."""
         mark = f"{path}\0{hash(data)}"
-        if mark not in self._durable:
-            self._sync_folder(split(path)[0], path)
+        if mark not in self._durable and self._may_settle():
+            self.sync_folder(split(path)[0])
             self._durable.add(mark)
 
     def settle_all(self, folder: str, names: list[str]) -> None:
-        """Make all names of a listing durable with one sync."""
+        """Make all names of a listing durable with one sync; reading each then costs no other."""
         new = self._durable.missing(folder, names)
-        if new:
-            self._sync_folder(folder, folder)
+        if new and self._may_settle():
+            self.sync_folder(folder)
             self._durable.add_all(folder, new)
+
+    def _may_settle(self) -> bool:
+        if self.acting:
+            self.check_writable()
+            return True
+        return not self.stops.standing()
 
     def _parse(self, path: str, data: bytes, types: tuple[type[R], ...]) -> R:
         reason: Unreadable | None = None
@@ -170,120 +179,136 @@ class Records:
 
         `data` are the record's sealed bytes, where the caller has them already.
         """
-        if self._publish(path, seal(record) if data is None else data):
-            return record, True
-        standing = self.found(path, type(record), *others)
-        if standing is None:
-            msg = f"{path}: it vanished while it was read."
-            raise StorageError(msg, advice="Something else removes files in the Perdure home.")
-        return standing, False
+        data = seal(record) if data is None else data
+        for _ in range(_TRIES_MAX):
+            if self._publish(path, data):
+                return record, True
+            standing = self.found(path, type(record), *others)
+            if standing is not None:
+                return standing, False
+        msg = f"{path}: it vanishes whenever it is read."
+        raise StorageError(msg, advice="Something else removes files in the Perdure home.")
+
+    def keep(self, path: str, data: bytes) -> bool:
+        """Publish bytes that are no record, such as a copy of a damaged one.
+
+        True when these bytes stand there now, durably; False when they cannot. Raises DiskFailed.
+        """
+        try:
+            if self._publish(path, data):
+                return True
+            standing = self.disk.read(path, bytes_max=len(data))
+        except DiskFailed:
+            raise
+        except StorageError:
+            return False
+        if standing != data:
+            return False
+        self.settle(path)
+        return True
 
     def replace(self, path: str, record: Record) -> None:
         """Put a record in place of what stands there, durably."""
         self.check_writable()
         data = seal(record)
-        try:
-            with self.disk.temporary(data) as temporary:
-                temporary.sync()
-                temporary.replace(path)
-            self.disk.sync_folder(split(path)[0])
-        except DiskFailed:
-            self._stop(path)
-            raise
+        with self.disk.temporary(data) as temporary:
+            self._sync_file(temporary, path)
+            temporary.replace(path)
+        self.sync_folder(split(path)[0])
         self._durable.add(f"{path}\0{hash(data)}")
 
     def remove(self, *paths: str) -> int:
-        """Remove names and sync their folders: a deletion counts only then (E-12). Returns how many."""
+        """Remove names and sync their folders: a deletion counts only then (E-12). Returns how many.
+
+        A name that is gone already may have been removed by another that did not get as far as the sync.
+        """
         self.check_writable()
-        gone = [path for path in paths if self.disk.remove(path)]
-        for folder in sorted({split(path)[0] for path in gone}):
-            self._sync_folder(folder, folder)
-        for path in gone:
+        gone = sum(self.disk.remove(path) for path in paths)
+        folders: dict[str, list[str]] = {}
+        for path in paths:
+            folders.setdefault(split(path)[0], []).append(path)
+        for folder, names in sorted(folders.items()):
+            self._sync_absence(folder, names)
+        for path in paths:
             self._durable.drop(path)
-        return len(gone)
+        return gone
+
+    def sweep_temporaries(self) -> int:
+        """Remove what dead writers left in `tmp/`, durably whoever removed it. Returns how many."""
+        self.check_writable()
+        swept = self.disk.sweep_temporaries()
+        self._sync_absence(TEMPORARY_FOLDER, [])
+        return swept
+
+    def _sync_absence(self, folder: str, names: list[str]) -> None:
+        """Sync a folder that names are gone from; where it is gone itself, the one that held it."""
+        while folder and self.disk.info(folder) is None:
+            folder = split(folder)[0]
+        try:
+            self.sync_folder(folder)
+        except DiskFailed:
+            for name in names:
+                self.stops.note("removed", name)
+            raise
 
     def ensure_folders(self, *paths: str) -> None:
-        """Make folders and sync their parents, once per process (parents first)."""
+        """Make folders and sync their parents (parents first), once per process while they stand."""
         for path in paths:
-            if path in self._folders:
+            if path in self._folders and self.disk.info(path) is not None:
                 continue
-            self.disk.make_folder(path)
-            self._sync_folder(split(path)[0], path)
+            self.check_writable()
+            new = self.disk.make_folder(path)
+            try:
+                self.sync_folder(split(path)[0])
+            except DiskFailed:
+                if new:
+                    self.stops.note("made", path)
+                raise
             self._folders.add(path)
 
-    def _publish(self, path: str, data: bytes) -> bool:
-        self.check_writable()
-        try:
-            with self.disk.temporary(data) as temporary:
-                temporary.sync()
-                created = temporary.link(path)
-            if created:
-                self.disk.sync_folder(split(path)[0])
-        except DiskFailed:
-            self._stop(path)
-            raise
-        if created:
-            self._durable.add(path)
-        return created
-
-    def _sync_folder(self, folder: str, path: str) -> None:
+    def sync_folder(self, folder: str) -> None:
+        """Make the names in a folder durable. Raises DiskFailed, and then all writing is stopped."""
         try:
             self.disk.sync_folder(folder)
         except DiskFailed:
-            self._stop(path)
+            self.stops.note("folder", folder)
+            raise
+
+    def sync_folders(self, *folders: str) -> None:
+        """Make durable that what was not found in folders is gone, whoever removed it (E-12)."""
+        self.check_writable()
+        for folder in dict.fromkeys(folders):
+            self._sync_absence(folder, [])
+
+    def _publish(self, path: str, data: bytes) -> bool:
+        self.check_writable()
+        with self.disk.temporary(data) as temporary:
+            self._sync_file(temporary, path)
+            created = temporary.link(path)
+        if created:
+            self.sync_folder(split(path)[0])
+            self._durable.add(path)
+        return created
+
+    def _sync_file(self, temporary: Temporary, path: str) -> None:
+        try:
+            temporary.sync()
+        except DiskFailed:
+            self.stops.note("file", path)
             raise
 
     # -- the stop marker (rule 7)
 
     def check_writable(self) -> None:
         """Raise DiskFailed while a failed sync of this boot has not been made good."""
-        stop = self._standing_stop()
-        if stop is not None:
-            msg = f"writing is stopped: the disk did not confirm {stop.path}."
+        stops = self.stops.standing()
+        if stops:
+            msg = f"writing is stopped: the disk did not confirm {stops[0].what}."
             raise DiskFailed(msg, advice="Check the disk, then run perdure home resume.")
 
     def resume(self) -> str | None:
-        """Write what the failed sync was about to a new file; clears the marker when that is confirmed."""
-        stop = self._standing_stop()
-        if stop is None:
-            return None
-        data = self.disk.read(stop.path, bytes_max=RECORD_BYTES_MAX)
-        folder = split(stop.path)[0]
-        if data is not None:
-            with self.disk.temporary(data) as temporary:
-                temporary.sync()
-                temporary.replace(stop.path)
-        self.disk.sync_folder(folder)
-        self._clear_stop()
-        return stop.path
+        """Do anew what failed syncs were about; each marker goes when that is confirmed.
 
-    def _standing_stop(self) -> _Stop | None:
-        data = self.disk.read(layout.STOP, bytes_max=4096)
-        if data is None:
-            return None
-        try:
-            stop = msgspec.json.decode(data, type=_Stop)
-        except msgspec.MsgspecError:
-            torn_now = self.disk.info(self._stop_mark()) is not None
-            stop = _Stop(self._clock.boot_id() if torn_now else "", layout.STOP)
-        if stop.boot_id != self._clock.boot_id():
-            self._clear_stop()
-            return None
-        return stop
-
-    def _stop(self, path: str) -> None:
-        """Tell every process of this home to stop writing; itself unsynced, since the disk is in doubt."""
-        with contextlib.suppress(StorageError):
-            self.disk.note(self._stop_mark(), b"")
-        with contextlib.suppress(StorageError):
-            self.disk.note(layout.STOP, msgspec.json.encode(_Stop(self._clock.boot_id(), path)))
-
-    def _stop_mark(self) -> str:
-        """An empty file that names this boot: a marker whose bytes a power loss took is not of this boot."""
-        return f"{layout.STOP}.{digest(self._clock.boot_id())[:16]}"
-
-    def _clear_stop(self) -> None:
-        self.disk.remove(layout.STOP)
-        for name in self.disk.names(layout.RUN):
-            if f"{layout.RUN}/{name}".startswith(f"{layout.STOP}."):
-                self.disk.remove(f"{layout.RUN}/{name}")
+        Returns what was in doubt, for people, or None when nothing was.
+        """
+        return ", ".join(sorted(set(self.stops.make_good()))) or None

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from perdure.authority.filesystem import layout, locks
-from perdure.authority.filesystem.attempts import FileAttempts
+from perdure.authority.filesystem import ballast, layout, locks, projects
+from perdure.authority.filesystem.attempts import FileAttempts, has_text
 from perdure.authority.filesystem.claims import FileClaims, is_worker
+from perdure.authority.filesystem.quarantine import sweep_copies
 from perdure.authority.filesystem.records import Records
 from perdure.core.admission import Intent, IntentTombstone, Outcome, OutcomeTombstone, outcome_tombstone
 from perdure.core.attempt import Attempt, day_of
@@ -17,13 +18,13 @@ from perdure.core.budget import exposure, unresolved
 from perdure.core.job import is_job_id
 from perdure.core.record import Record
 from perdure.errors import Damaged, StorageError
-from perdure.ports.retain import DayTotals, Mark, ProviderTotal
+from perdure.ports.retain import REMOVING_MAX, UNREADABLE, DayTotals, Mark, ProviderTotal
 
 MARK = f"{layout.HINTS}/retention"
 _DAY_DIGITS = 8
 _ORDINAL_TAIL = len(".00000000")
 _REMOVAL_ORDER = ("reserved", "unknown", "fate", "result", "reconciled")
-"""Part by part, with a sync after each: whatever a crash leaves of an attempt still counts as resolved."""
+"""Part by part, with a sync after each: an attempt without its reservation is never sent."""
 
 
 class FileRetain:
@@ -35,8 +36,7 @@ class FileRetain:
 
     def projects(self) -> tuple[str, ...]:
         """See `Retain.projects`."""
-        names = self._records.disk.names(layout.PROJECTS)
-        return tuple(sorted(name for name in names if len(name) == len("0" * 16)))
+        return projects.keys(self._records)
 
     def candidates(self, project: str) -> tuple[str, ...]:
         """See `Retain.candidates`."""
@@ -61,6 +61,12 @@ class FileRetain:
         ended: Record | None = self._records.read(path, Outcome, OutcomeTombstone)
         if isinstance(ended, Outcome):
             self._records.replace(path, outcome_tombstone(ended))
+
+    def entombed(self, job_id: str) -> bool:
+        """See `Retain.entombed`."""
+        path = layout.outcome(job_id)
+        ended: Record | None = self._records.read(path, Outcome, OutcomeTombstone)
+        return isinstance(ended, OutcomeTombstone)
 
     def remove_rest(self, project: str, job_ids: tuple[str, ...]) -> int:
         """See `Retain.remove_rest`. The completion goes last: alone it means nothing."""
@@ -108,6 +114,18 @@ class FileRetain:
         ]
         swept = self._records.disk.sweep_temporaries()
         return swept + self._records.remove(*old) + max(0, before - living)
+
+    def sweep_quarantine(self, before_ms: int) -> int:
+        """See `Retain.sweep_quarantine`."""
+        return sweep_copies(self._records, before_ms)
+
+    def give_up_ballast(self) -> bool:
+        """See `Retain.give_up_ballast`."""
+        return ballast.give_up(self._records)
+
+    def stock_ballast(self) -> None:
+        """See `Retain.stock_ballast`."""
+        ballast.stock(self._records)
 
     def mark(self) -> Mark | None:
         """See `Retain.mark`."""
@@ -160,45 +178,68 @@ class FileLedger:
         """See `Ledger.close_day`."""
         path = f"{layout.BUDGETS}/{day}"
         with locks.hold(self._records.disk, layout.BUDGETS):
-            totals = self._records.found(path, DayTotals)
-            if totals is None:
-                mine = [a for a in self._attempts.all() if day_of(a.attempt_id) == day]
-                if not all(self._settled(attempt) for attempt in mine):
-                    return None
-                totals = _totals(day, mine)
-                self._records.create(path, totals)
-            self._remove(day)
-        return totals
+            totals = self._records.found_changing(path, DayTotals) or DayTotals(
+                day=day, providers=(), removing=()
+            )
+            self._remove(day, totals.removing)
+            self._attempts.sweep_orphans()  # of a closed job nobody else settles them
+            mine = [a for a in self._attempts.all() if day_of(a.attempt_id) == day]
+            if not all(self._settled(attempt) for attempt in mine):
+                return None
+            for begin in range(0, len(mine), REMOVING_MAX):
+                totals = _with(totals, mine[begin : begin + REMOVING_MAX])
+                self._records.replace(path, totals)
+                self._remove(day, totals.removing)
+            if totals.removing:
+                totals = msgspec.structs.replace(totals, removing=())
+                self._records.replace(path, totals)
+            if self._records.disk.remove_folder(f"{layout.ATTEMPTS}/{day}"):
+                self._records.sync_folder(layout.ATTEMPTS)
+        return totals if totals.providers else None
+
+    def strip_results(self, expired: Callable[[str], bool]) -> int:
+        """See `Ledger.strip_results`."""
+        stripped = 0
+        for attempt in self._attempts.all():
+            if attempt.result is not None and has_text(attempt.result) and expired(attempt.result.job_id):
+                stripped += self._attempts.strip_result(attempt.attempt_id)
+        return stripped
 
     def _settled(self, attempt: Attempt) -> bool:
         if unresolved(attempt) or attempt.open:
             return False
         return attempt.reserved is None or self._closed(attempt.reserved.job_id)
 
-    def _remove(self, day: str) -> None:
-        folder = f"{layout.ATTEMPTS}/{day}"
+    def _remove(self, day: str, attempts: tuple[str, ...]) -> None:
+        if not attempts:
+            return
+        folder, gone = f"{layout.ATTEMPTS}/{day}", frozenset(attempts)
+        present = self._records.disk.names(folder)
         for part in _REMOVAL_ORDER:
-            names = [n for n in self._records.disk.names(folder) if n.endswith(f".{part}")]
-            self._records.remove(*(f"{folder}/{name}" for name in names))
-        if self._records.disk.remove_folder(folder):
-            self._records.disk.sync_folder(layout.ATTEMPTS)
+            names = [n for n in present if n.endswith(f".{part}") and n.removesuffix(f".{part}") in gone]
+            self._records.remove(*(f"{folder}/{name}" for name in sorted(names)))
 
     def _days(self, folder: str) -> tuple[str, ...]:
         names = self._records.disk.names(folder)
         return tuple(sorted(name for name in names if len(name) == _DAY_DIGITS and name.isdigit()))
 
 
-def _totals(day: str, attempts: list[Attempt]) -> DayTotals:
-    rows: dict[str, ProviderTotal] = {}
+def _with(before: DayTotals, attempts: list[Attempt]) -> DayTotals:
+    """The totals with those attempts counted on top."""
+    rows = {row.provider: row for row in before.providers}
     for attempt in attempts:
-        provider = attempt.reserved.provider if attempt.reserved is not None else "unreadable"
-        before = rows.get(provider) or ProviderTotal(provider, 0, 0, 0, 0)
+        provider = attempt.reserved.provider if attempt.reserved is not None else UNREADABLE
+        row = rows.get(provider) or ProviderTotal(provider, 0, 0, 0, 0)
         spent = exposure(attempt).actual
         rows[provider] = ProviderTotal(
             provider=provider,
-            attempts=before.attempts + 1,
-            calls=before.calls + spent.calls,
-            tokens=before.tokens + spent.tokens,
-            cost_nanodollars=before.cost_nanodollars + spent.cost_nanodollars,
+            attempts=row.attempts + 1,
+            calls=row.calls + spent.calls,
+            tokens=row.tokens + spent.tokens,
+            cost_nanodollars=row.cost_nanodollars + spent.cost_nanodollars,
         )
-    return DayTotals(day=day, providers=tuple(rows[name] for name in sorted(rows)))
+    return DayTotals(
+        day=before.day,
+        providers=tuple(rows[name] for name in sorted(rows)),
+        removing=tuple(attempt.attempt_id for attempt in attempts),
+    )

@@ -1,0 +1,48 @@
+"""Room that is kept back for what frees room: a disk that is full must still let the user forget (rule 7).
+
+A few files of bytes that no filesystem packs smaller, each an inode too. They are given up when a removal
+finds the disk full, and made again as soon as they fit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+
+from perdure.authority.filesystem import layout
+from perdure.authority.filesystem.records import Records
+from perdure.errors import DiskFull, StorageError
+
+FILES = 4
+FILE_BYTES = 64 * 1024
+"""Less than one of them free is too little for a removal to begin."""
+
+
+def give_up(records: Records) -> bool:
+    """Let the ballast go if the disk is full; returns whether it went."""
+    try:
+        with records.disk.temporary(_filling("room")):
+            return False
+    except DiskFull:
+        gone = [name for name in _names() if records.disk.remove(name)]
+        return bool(gone)
+
+
+def stock(records: Records) -> None:
+    """Make what is missing of it; not an error when it does not fit, or when writing is stopped."""
+    present = set(records.disk.names(layout.BALLAST))
+    with contextlib.suppress(StorageError):
+        records.ensure_folders(layout.BALLAST)
+        for name in _names():
+            if name.rpartition("/")[2] not in present:
+                records.keep(name, _filling(name))
+
+
+@functools.cache
+def _filling(name: str) -> bytes:
+    return hashlib.shake_128(name.encode()).digest(FILE_BYTES)
+
+
+def _names() -> list[str]:
+    return [f"{layout.BALLAST}/{place}" for place in range(FILES)]
