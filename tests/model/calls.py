@@ -70,6 +70,7 @@ class Calls(Foreground):
             request_digest=digest([name, base]),
             hold=HOLD,
             reserved_ms=0,
+            calls=1,
         )
         records = self.derive(records, f"reserved/{name}", self.number(draft))
         return Move(f"{worker.name} reserves {number}", self.put(state, place, again, records))

@@ -130,12 +130,13 @@ class Moves(Calls):
         owners = frozenset(
             a.reserved.worker for a in self.attempts(state.records, job) if a.reserved is not None
         )
-        key = ("plan", state.records, owners & state.gone, job, half, worker.name)
+        ordinal = 2 if state.lane[0] == worker.name else 0
+        key = ("plan", state.records, owners & state.gone, job, half, worker.name, ordinal)
         planned = self.cache.get(key)
         if planned is None:
             facts = self.facts(state.records, state.gone, job, half)
             planned = self.cache[key] = self._planned(
-                self.verdict(facts, worker.name), facts.attempts, worker, job
+                self.verdict(facts, worker.name, ordinal), facts.attempts, worker, job
             )
         assert isinstance(planned, tuple)
         if planned[0] == "release":

@@ -6,10 +6,13 @@ import os
 
 import pytest
 
+from tests.model.calls import number_of
 from tests.model.moves import Moves
 from tests.model.scenarios import DEEP, QUICK
 from tests.model.walk import Walk, walk
-from tests.model.world import Bounds, State, Worker
+from tests.model.world import Bounds, Move, State, Worker
+
+BELIEVED = 2
 
 CHOSEN = {**QUICK, **DEEP} if os.environ.get("PERDURE_WALK") == "deep" else QUICK
 
@@ -35,7 +38,15 @@ def test_every_state_is_safe_and_has_a_way_to_an_end(name: str) -> None:
 
 
 class Unfenced(Moves):
-    """Workers that never look whether their claim still stands."""
+    """Workers that never look whether their claim still stands. A superseded one begins no third attempt:
+    it would reserve, and the owner take back, for ever.
+    """
+
+    def begin(self, state: State, place: int, worker: Worker) -> Move:
+        """Believe it twice."""
+        if number_of(worker.what[1]) > BELIEVED and not super().holds(state, worker):
+            return self.release(state, place, worker)
+        return super().begin(state, place, worker)
 
     def holds(self, state: State, worker: Worker) -> bool:
         """Believe it."""

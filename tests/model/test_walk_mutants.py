@@ -102,9 +102,9 @@ class Lockless(Moves):
 class Clocked(Moves):
     """The outcome is dated by whoever publishes it (against rule 2)."""
 
-    def verdict(self, facts: JobFacts, me: str) -> Verdict:
+    def verdict(self, facts: JobFacts, me: str, ordinal: int) -> Verdict:
         """Put the own clock into the outcome."""
-        found = super().verdict(facts, me)
+        found = super().verdict(facts, me, ordinal)
         if isinstance(found, Close):
             return Close(msgspec.structs.replace(found.outcome, ended_ms=clock(me)))
         return found
@@ -114,8 +114,8 @@ class Clocked(Moves):
 
 
 def _own_or_orphan(patch: Patch, otherwise: Callable[[JobFacts, Attempt, str], Verdict]) -> None:
-    def step(facts: JobFacts, attempt: Attempt, *, me: str, now_ms: int) -> Verdict:
-        del now_ms
+    def step(facts: JobFacts, attempt: Attempt, *, me: str, ordinal: int, now_ms: int) -> Verdict:
+        del ordinal, now_ms
         owner = attempt.reserved.worker if attempt.reserved is not None else ""
         if owner == me and attempt.state == "reserved":
             return Dispatch(attempt, None)
@@ -241,9 +241,9 @@ def unknown_is_final(patch: Patch) -> None:
     real = protocol.not_before
     late = 10**15
 
-    def not_before(attempts: tuple[Attempt, ...], policy: protocol.Policy) -> tuple[int, str]:
+    def not_before(attempts: tuple[Attempt, ...], policy: protocol.Policy, now_ms: int) -> tuple[int, str]:
         lost = any(attempt.state == "unknown" for attempt in attempts)
-        return (late, "") if lost else real(attempts, policy)
+        return (late, "") if lost else real(attempts, policy, now_ms)
 
     patch.setattr(protocol, "not_before", not_before)
 

@@ -254,9 +254,11 @@ class World:
             named = successor(decision.job, stale=False).job_id
         return named is not None and f"job/{named}" in self.names(records)
 
-    def verdict(self, facts: JobFacts, me: str) -> protocol.Verdict:
-        """The product's word on what comes next."""
-        return protocol.next_step(facts, me=me, now_ms=LATER_MS, policy=self.policy)
+    def verdict(self, facts: JobFacts, me: str, ordinal: int) -> protocol.Verdict:
+        """The product's word on what comes next. Another's attempt carries ordinal 1: `ordinal` is 2 for the
+        owner of the lane, whose claim is the newest, and else 0.
+        """
+        return protocol.next_step(facts, me=me, ordinal=ordinal, now_ms=LATER_MS, policy=self.policy)
 
     # -- transactions
 

@@ -138,7 +138,7 @@ def test_siblings_see_each_other() -> None:
         ReplaceOp(entry=added_entry_id(JOB.job_id, 1), text="Deploys go through preview.", evidence=("e1",)),
     )
     assert intent.verdict == "applied"
-    assert codes(intent) == [(2, "duplicate"), (4, "invalid")]
+    assert codes(intent) == [(4, "invalid"), (2, "duplicate")]
     assert intent.branch is not None
     assert [e.text for e in intent.branch.entries] == ["Replaces the command.", "Deploys go through preview."]
     assert intent.branch.seq == BASE.seq + 1
@@ -228,6 +228,20 @@ def test_a_review_stays_within_its_target() -> None:
     grown = judged(ReplaceOp(entry=A, text="w" * 701, evidence=("e1",)), base=above)
     assert (grown.verdict, codes(grown)) == ("rejected", [(1, "capacity")])
     assert judged(ReplaceOp(entry=A, text="w" * 700, evidence=("e1",)), base=above).verdict == "applied"
+
+
+@pytest.mark.requirement("M-07", "D-05")
+def test_want_of_room_is_told_before_all_that_is_harmless() -> None:
+    """The end of a job tells its first reason: what the user can mend leads, and is never a no-op."""
+    filler = [entry("y" * 790, entry_id=f"{n:016x}") for n in range(5)]
+    above = branch([*filler, entry("z" * 700, entry_id=A)])
+    known = AssessOp(entry=A, verdict="confirmed", evidence=("e1",))
+    intent = judged(add("z" * 700), known, add("No room for this."), base=above)
+    assert (intent.verdict, codes(intent)) == ("rejected", [(3, "capacity"), (1, "duplicate")])
+    assert len(intent.assessments) == 1
+    elected = decision(JOB, add("No room for this."), base=above)
+    ended = outcome(elected, receipt(intent, completion(intent)))
+    assert (ended.state, ended.reason) == ("rejected", "capacity")
 
 
 @pytest.mark.requirement("D-07", "D-12", "E-05", "X-03")

@@ -19,6 +19,7 @@ from perdure.core.proposal import (
     AssessOp,
     Malformed,
     MergeOp,
+    Parsed,
     Proposal,
     RemoveOp,
     ReplaceOp,
@@ -43,7 +44,8 @@ GOOD = (
 def read(value: object) -> Proposal | Malformed:
     """Parse a JSON value, or text as it is."""
     text = value if isinstance(value, str) else json.dumps(value)
-    return parse_proposal(text, evidence_ids=LINES, entry_ids=ENTRIES)
+    found = parse_proposal(text, evidence_ids=LINES, entry_ids=ENTRIES)
+    return found.proposal if isinstance(found, Parsed) else found
 
 
 def one(**fields: object) -> dict[str, object]:
@@ -118,6 +120,32 @@ def test_what_does_not_fit_is_malformed_with_guidance(answer: object) -> None:
     found = read(answer)
     assert isinstance(found, Malformed)
     assert found.guidance
+
+
+@pytest.mark.requirement("Q-14", "D-05")
+def test_an_operation_that_cannot_be_takes_no_other_with_it() -> None:
+    """Each that is refused is named with its reason, unquoted; the others are the proposal."""
+    password = secrets.token_hex(20)
+    good: dict[str, object] = {"op": "add", "text": "Use pnpm.", "evidence": ["e1"]}
+    wrong = [
+        good | {"evidence": ["e9"]},
+        good | {"text": f"The password is {password}"},
+        {"op": "remove", "entry": "c" * 16, "evidence": ["e1"]},
+    ]
+    text = json.dumps({"operations": [wrong[0], good, *wrong[1:]]})
+    found = parse_proposal(text, evidence_ids=LINES, entry_ids=ENTRIES)
+    assert isinstance(found, Parsed)
+    assert found.proposal == read(one())
+    assert [reason.split(":")[0] for reason in found.left_out] == [
+        "operation 1",
+        "operation 3",
+        "operation 4",
+    ]
+    assert password not in repr(found)
+    none = read({"operations": wrong})
+    assert isinstance(none, Malformed)
+    assert none.guidance.count("operation ") == len(wrong)
+    assert password not in none.guidance
 
 
 @pytest.mark.requirement("Q-14")

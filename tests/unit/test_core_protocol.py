@@ -50,10 +50,12 @@ INTENT = judge(ELECTED, empty_main(PROJECT), forgotten=lambda *_: False, now_ms=
 RECEIPT = receipt(INTENT, completion(INTENT))
 
 
-def step(*, now_ms: int = LATE, me: str = "w1", job_id: str = JOB.job_id, **facts: object) -> Verdict:
+def step(
+    *, now_ms: int = LATE, me: str = "w1", ordinal: int = 1, job_id: str = JOB.job_id, **facts: object
+) -> Verdict:
     """The verdict on these facts."""
     found = msgspec.structs.replace(JobFacts(job_id), **facts)
-    return next_step(found, me=me, now_ms=now_ms, policy=POLICY)
+    return next_step(found, me=me, ordinal=ordinal, now_ms=now_ms, policy=POLICY)
 
 
 def made(
@@ -213,13 +215,41 @@ def test_an_outage_never_ends_a_job() -> None:
     assert step(job=JOB, attempts=lost) == Begin(60, None)
 
 
-@pytest.mark.requirement("D-12")
-def test_a_branch_that_is_gone_ends_the_job() -> None:
-    """Open attempts are settled first (rule 15)."""
-    assert step(job=JOB, branch_gone=True, attempts=(made(1, "proposal"),)) == Decide(
-        "dropped", "branch-gone", None
-    )
-    assert isinstance(step(job=JOB, branch_gone=True, attempts=(made(1),)), Lose)
+@pytest.mark.requirement("A-03", "Q-03")
+def test_a_newer_claim_takes_back_what_an_older_one_did_not_send() -> None:
+    """A reservation of an owner that lives and does nothing is cancelled; what was sent is waited for."""
+    stuck = made(1, state="reserved", worker="other")
+    cancelled = step(job=JOB, attempts=(stuck,), ordinal=2)
+    assert cancelled == Cancel(stuck.attempt_id, "the lane was taken over")
+    assert isinstance(step(job=JOB, attempts=(stuck,), ordinal=1), Wait)
+    assert isinstance(step(job=JOB, attempts=(stuck,), ordinal=0), Wait)
+    assert isinstance(step(job=JOB, attempts=(made(1, worker="other"),), ordinal=2), Wait)
+
+
+YEAR_MS = 365 * 86_400_000
+
+
+@pytest.mark.requirement("Q-04", "Q-12")
+@pytest.mark.parametrize("ended", ["availability", "configuration", None])
+def test_a_clock_that_was_ahead_holds_nothing_up(ended: str | None) -> None:
+    """Records dated a year after now say nothing of how long ago they were made: the next attempt begins,
+    and the pause after it is counted by the clock of today.
+    """
+    ahead = made(1, ended, settled_ms=NOW_MS) if ended else made(1, None, state="unknown")
+    assert step(job=JOB, attempts=(ahead,), now_ms=NOW_MS - YEAR_MS) == Begin(2, None)
+    own = reserved(JOB, 2)
+    today = result(own, outcome="availability", settled_ms=NOW_MS - YEAR_MS)
+    after = Attempt(own, fate=fate(own, "dispatched"), result=today, attempt_id=own.attempt_id)
+    waits = step(job=JOB, attempts=(ahead, after), now_ms=NOW_MS - YEAR_MS)
+    assert isinstance(waits, Wait)
+    assert waits.until_ms == NOW_MS - YEAR_MS + 40_000
+
+
+@pytest.mark.requirement("Q-11")
+def test_a_branch_changed_by_a_clock_that_was_ahead_counts_as_quiet() -> None:
+    """The wait for a quiet branch is never longer than its one minute."""
+    twice = successor(successor(JOB, stale=True), stale=True)
+    assert step(job=twice, branch_changed_ms=LATE + YEAR_MS) == Begin(1, None)
 
 
 @pytest.mark.requirement("Q-11")
@@ -237,7 +267,7 @@ def test_after_two_stale_ends_a_job_waits_for_a_quiet_branch() -> None:
 
 def pause(*attempts: Attempt) -> int:
     """Seconds after the newest record until the next attempt may start."""
-    return (not_before(attempts, POLICY)[0] - NOW_MS) // 1000
+    return (not_before(attempts, POLICY, LATE)[0] - NOW_MS) // 1000
 
 
 @pytest.mark.requirement("Q-04", "Q-12")
@@ -256,15 +286,15 @@ def test_pauses_grow_to_their_bounds_per_class() -> None:
 @pytest.mark.requirement("Q-04", "Q-12")
 def test_the_streak_ends_at_an_answer_and_skips_cancelled_attempts() -> None:
     """Invalid output is corrected at once; a cancelled attempt neither counts nor ends a streak."""
-    assert not_before((), POLICY) == (0, "")
-    assert not_before((made(1, "availability"), made(2, "invalid")), POLICY) == (0, "")
-    assert not_before((made(1, state="cancelled"),), POLICY) == (0, "")
+    assert not_before((), POLICY, LATE) == (0, "")
+    assert not_before((made(1, "availability"), made(2, "invalid")), POLICY, LATE) == (0, "")
+    assert not_before((made(1, state="cancelled"),), POLICY, LATE) == (0, "")
     assert pause(made(1, "availability"), made(2, "invalid"), made(3, "availability")) == 20
     assert pause(made(1, "availability"), made(2, state="cancelled"), made(3, "availability")) == 40
     assert pause(made(1, "availability"), made(2, state="cancelled")) == 20
     word = msgspec.structs.replace(made(1, state="unknown"), reconciled=reconciled(reserved(JOB)))
     assert pause(word) == 1
-    assert not_before((Attempt(None, unknown=True, attempt_id="x"),), POLICY)[0] == 1000
+    assert not_before((Attempt(None, unknown=True, attempt_id="x"),), POLICY, LATE)[0] == 1000
 
 
 def after(intent: object = INTENT, **facts: object) -> object:

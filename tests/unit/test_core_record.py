@@ -224,7 +224,7 @@ def test_a_newer_version_is_held_and_not_called_damaged() -> None:
         (b"no", "truncated"),
         (b"\xff\xfe", "truncated"),
         (b"[" * 100_000, "truncated"),
-        (seal(RECORDS[0]), "'job' record stands here, 'sample' expected"),
+        (seal(RECORDS[0]), "another kind of record stands here, 'sample' expected"),
         (wrapped("{}", version=1)[:-1] + b" }", "canonical"),
         (wrapped("{}", version='"1"'), "truncated"),
     ],

@@ -282,11 +282,11 @@ def test_notes_are_as_their_schemas_say(home: Written) -> None:
     FileRetain(app.records, app.claims).set_mark(Mark(NOW_MS, app.clock.boot_id(), 12.5))
     claims = FileClaims(app.records, app.clock, app.ids)
     worker = claims.register()
-    app.records._stop("spool/jobs/x")
-    kept = copy_aside(app.records, layout.KEY, "a test")
+    kept = copy_aside(app.records, layout.KEY, "a test").path
+    stop = app.records.stops.note("file", "spool/jobs/x")
     for name, path in (
         ("beat", f"run/beats/{worker}"),
-        ("stop", "run/stop"),
+        ("stop", stop),
         ("retention-mark", "run/hints/retention"),
         ("exposure", f"projects/{home.project}/exposure/{digest(['session', 'a session'])[:32]}"),
         ("quarantine-reason", f"{kept}.reason"),

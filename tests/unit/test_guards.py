@@ -107,7 +107,7 @@ def test_the_monthly_cap_counts_days_whose_attempts_are_gone(app: App) -> None:
     gone = f"{today[:6]}{'01' if today[6:] != '01' else '02'}"
     for day, cents in ((gone, 3), ("20200101", 100)):
         row = ProviderTotal("replay", cents, cents, 100, cents * CENT)
-        app.records.create(f"{layout.BUDGETS}/{day}", DayTotals(day=day, providers=(row,)))
+        app.records.create(f"{layout.BUDGETS}/{day}", DayTotals(day=day, providers=(row,), removing=()))
     provider = Paid()
     report = app.worker(provider=provider).drain()
     assert provider.calls == 2
@@ -139,6 +139,7 @@ def _attempt(day: str, number: int, *, cost: int, reserved_ms: int, cancelled: b
         request_digest="0" * 64,
         hold=Usage(0, 0, cost),
         reserved_ms=reserved_ms,
+        calls=1,
     )
     fate = Fate(attempt_id=name, fate="cancelled", worker="w", reason="") if cancelled else None
     return Attempt(reserved=reserved, fate=fate, attempt_id=name)

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 import pytest
 
-from perdure.core.protocol import Policy
+from perdure.core.job import successor
+from perdure.core.protocol import Decide, Policy
+from perdure.core.record import seal
 from perdure.errors import Ambiguous, NotFound, Refused, UsageError
+from perdure.ports.memory import HeldMemory
 from perdure.ports.provider import Answered, Failed, Reply, ReviewRequest
 from perdure.service.jobs import JobRow
-from tests.fakes import PROJECT, USED, Rig, ScriptedProvider, finding_nothing, turns
-from tests.services import broken, jobs_service, retention
+from perdure.service.publish import Publisher
+from tests.fakes import (
+    MAIN_BRANCH,
+    PROJECT,
+    USED,
+    Rig,
+    ScriptedProvider,
+    SequentialIds,
+    finding_nothing,
+    turns,
+)
+from tests.services import broken, jobs_service, purge_service, retention
 from tests.simulated_disk import SimulatedDisk
 
 PREFER = "Prefer small commits in this project."
@@ -241,3 +256,52 @@ def test_an_expired_job_says_that_its_evidence_is_gone() -> None:
     assert (row(rig).state, row(rig).reason, row(rig).generation) == ("dead-lettered", "expired", None)
     with pytest.raises(Refused, match="expired"):
         jobs_service(rig, Policy()).retry(row(rig).short)
+
+
+@pytest.mark.requirement("M-12", "G-03")
+def test_a_retry_that_a_purge_overtook_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has read the evidence and has not made the next generation yet does not bring it back."""
+    rig = rig_with(forbidden)
+    job_id = rig.capture(turns(PREFER)).jobs[0]
+    rig.drain()
+    real = rig.memory.hold
+
+    def hold(scope: str) -> AbstractContextManager[HeldMemory]:
+        monkeypatch.setattr(rig.memory, "hold", real)
+        assert purge_service(rig).forget_everywhere(PROJECT, text=PREFER).left == []
+        return real(scope)
+
+    monkeypatch.setattr(rig.memory, "hold", hold)
+    with pytest.raises(Refused, match="expired"):
+        jobs_service(rig).retry(job_id)
+    assert rig.queue.queued() == []
+    assert row(rig).state == "dead-lettered"
+
+
+@pytest.mark.requirement("Q-13")
+def test_a_job_of_a_newer_version_keeps_no_other_off_the_list() -> None:
+    """Only what cannot be read is shown as stopped, also when it is the next generation of another."""
+    rig = rig_with(forbidden)
+    job_id = rig.capture(turns(PREFER)).jobs[0]
+    job = rig.queue.job(job_id)
+    assert job is not None
+    rig.capture(turns(PREFER, "Tests run with make."))
+    decide = Publisher(queue=rig.queue, attempts=rig.attempts, memory=rig.memory, clock=rig.clock).decide
+    decide(job, Decide("superseded", "user", None), ())
+    following = successor(job, stale=False)
+    newer = seal(following).replace(b'"version":1}', b'"version":2}')
+    disk = rig.disk
+    assert isinstance(disk, SimulatedDisk)
+    disk.put(f"spool/jobs/{following.job_id}", newer)
+    again = Rig(disk, clock=rig.clock, ids=SequentialIds("again"))
+    states = {row.job_id: row.state for row in jobs_service(again).list()}
+    assert len(states) == 3
+    assert states[following.job_id] == "stopped"
+    assert "queued" in states.values()
+    named = f"projects/{PROJECT}/branches/{MAIN_BRANCH}"
+    again.memory_service().remember("Use spaces.")
+    found = disk.read(named, bytes_max=100_000)
+    assert found is not None
+    disk.put(named, found.replace(b'"version":1}', b'"version":2}'))
+    last = Rig(disk, clock=rig.clock, ids=SequentialIds("last"))
+    assert len(jobs_service(last).list()) == 3

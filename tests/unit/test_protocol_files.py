@@ -16,7 +16,7 @@ import pytest
 import rfc8785
 
 from perdure.core.canonical import digest_bytes
-from perdure.core.proposal import OPERATIONS_MAX, Malformed, Proposal, parse_proposal
+from perdure.core.proposal import OPERATIONS_MAX, Malformed, Parsed, parse_proposal
 from perdure.core.record import Record, Unreadable, seal, unseal
 from tests import format_page
 from tests.format_page import Page
@@ -253,7 +253,8 @@ def test_the_proposal_schema_accepts_what_is_parsed(operation: dict[str, Any]) -
     proposal = {"operations": [operation]}
     schema("proposal").validate(proposal)
     parsed = parse_proposal(json.dumps(proposal), evidence_ids={"e1", "e2"}, entry_ids={ENTRY, OTHER})
-    assert isinstance(parsed, Proposal)
+    assert isinstance(parsed, Parsed)
+    assert not parsed.left_out
 
 
 @pytest.mark.requirement("D-04", "Q-14")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.core.evidence import EvidenceLine
-from perdure.core.proposal import Proposal, parse_proposal
+from perdure.core.proposal import Parsed, parse_proposal
 from perdure.ports.provider import MemoryView, ReviewRequest
 from perdure.provider.prompt import PROMPT_VERSION, build_prompt
 
@@ -90,7 +90,7 @@ def test_every_operation_that_the_prompt_shows_is_one_that_is_read() -> None:
         filled = re.sub(r'"(\w+)"(\|"\w+")+', r'"\1"', filled)  # of several words, the first
         answer = f'{{"operations":[{filled}]}}'
         proposal = parse_proposal(answer, evidence_ids={"e1"}, entry_ids={"m1", "m2"})
-        assert isinstance(proposal, Proposal), (filled, proposal)
+        assert isinstance(proposal, Parsed), (filled, proposal)
         names.add(json.loads(filled)["op"])
     assert names == {"add", "replace", "remove", "merge", "assess"}
 

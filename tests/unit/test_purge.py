@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -11,15 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.authority.filesystem.erase import FileErase
+from perdure.authority.filesystem.exposure import FileExposures
 from perdure.core.admission import OutcomeTombstone, RevisionTombstone
+from perdure.core.memory import entry_digest
 from perdure.errors import NotFound, Refused, UsageError
+from perdure.ports.memory import HeldMemory
 from perdure.ports.provider import Answered, Lost, Reply, ReviewRequest
+from perdure.service.curate import make_result
 from perdure.service.needle import Needle
-from perdure.service.purge import Purged
+from perdure.service.purge import REVISIONS_BATCH, Purged
 from tests.fakes import (
     MAIN_BRANCH,
     PROJECT,
     USED,
+    ManualClock,
     Rig,
     ScriptedProvider,
     SequentialIds,
@@ -225,6 +231,149 @@ def test_a_call_in_flight_is_waited_for_and_said() -> None:
     assert broken(rig) == ()
 
 
+def quoting(request: ReviewRequest) -> Answered:
+    """Answer by working the entry that was shown into what the evidence says."""
+    shown, line = request.memory[0], request.evidence[0]
+    operation = {
+        "op": "replace",
+        "entry": shown.entry_id,
+        "text": f"{shown.text} {line.text}",
+        "evidence": [line.line_id],
+        "rationale": "",
+    }
+    return Answered(json.dumps({"operations": [operation]}), USED, None)
+
+
+@pytest.mark.requirement("M-12", "D-02", "B-01")
+def test_a_call_for_other_evidence_that_was_shown_the_text_brings_nothing_back() -> None:
+    """The purge names the call; its answer keeps only usage, and the evidence is reviewed once more."""
+    rig = Rig(SimulatedDisk(), provider=ScriptedProvider([quoting]))
+    rig.prepare()
+    entry = rig.memory_service().remember(TEXT).entry
+    assert entry is not None
+    rig.capture(turns("Releases go out on Thursdays."))
+    said: list[Purged] = []
+
+    def purge(_request: ReviewRequest) -> None:
+        rig.provider.before_review = lambda _: None
+        said.append(purge_service(rig).forget_everywhere(PROJECT, entry.entry_id, wait_seconds=1))
+
+    rig.provider.before_review = purge
+    rig.drain()
+    assert [left.partition(":")[0] for left in said[0].left] == [rig.attempts.all()[0].attempt_id]
+    assert rig.attempts.all()[0].state == "settled"
+    assert holders(rig) == []
+    assert [entry.text for entry in rig.memory_service().branch().entries] == [
+        "Releases go out on Thursdays."
+    ]
+    assert sorted(row.state for row in jobs_service(rig).list()) == ["applied", "superseded"]
+    assert purge_service(rig).resume(PROJECT).left == []
+    assert [path for path in disk_of(rig).files() if "/purges/" in path] == []
+    assert broken(rig) == ()
+
+
+@pytest.mark.requirement("M-12")
+def test_a_purge_waits_for_a_call_that_ends_in_time() -> None:
+    """A call that was shown the text and ends while the purge waits is not left over, nor is its answer."""
+    rig = Rig(SimulatedDisk(), provider=ScriptedProvider([quoting]))
+    rig.prepare()
+    rig.memory_service().remember(TEXT)
+    rig.capture(turns("Releases go out on Thursdays."))
+    said: list[Purged] = []
+    asked: list[ReviewRequest] = []
+
+    class Waiting(ManualClock):
+        """Time in which the call ends, as another process would go on."""
+
+        def sleep(self, seconds: float) -> None:
+            """See `Clock.sleep`."""
+            super().sleep(seconds)
+            attempt = rig.attempts.all()[0]
+            if attempt.open and job is not None:
+                late = make_result(
+                    job, branch, asked[0], quoting(asked[0]), closed=False, now_ms=self.now_ms()
+                )
+                rig.attempts.settle(late)
+
+    job = rig.queue.job(rig.queue.queued()[0])
+    branch = rig.memory_service().branch()
+    assert job is not None
+    other = Rig(disk_of(rig).process("user"), clock=Waiting(), ids=SequentialIds("user"))
+
+    def purge(request: ReviewRequest) -> None:
+        rig.provider.before_review = lambda _: None
+        asked.append(request)
+        said.append(purge_service(other).forget_everywhere(PROJECT, text=TEXT))
+
+    rig.provider.before_review = purge
+    rig.drain()
+    assert said[0].left == []
+    assert said[0].results == 1
+    assert holders(rig) == []
+
+
+@pytest.mark.requirement("M-12", "E-12")
+def test_what_a_purge_found_gone_is_gone_after_a_power_loss() -> None:
+    """Another process removed a copy and died before that was durable: the purge makes it so."""
+    rig = Rig(SimulatedDisk("posix-weak"))
+    rig.prepare()
+    rig.memory_service().remember(OTHER)
+    disk = disk_of(rig)
+    disk.put("quarantine/old", TEXT.encode())
+    disk.put(f"projects/{PROJECT}/mailbox/old", TEXT.encode())
+    for path in holders(rig):
+        disk.process("dead").remove(path)
+    assert purge_service(rig).forget_everywhere(PROJECT, text=TEXT).left == []
+    disk.reboot("lost")
+    assert holders(rig) == []
+
+
+@pytest.mark.requirement("M-12")
+def test_a_purge_takes_the_digests_of_what_was_shown_away() -> None:
+    """Counts of exposure name versions of an entry by digests without a key: they go with the text."""
+    rig = planted()
+    entry = rig.memory_service().find(TEXT, rig.memory_service().branch())
+    shown = FileExposures(rig.records)
+    version = entry_digest(entry)
+    shown.record(PROJECT, "one", {entry.entry_id: version}, now_ms=1)
+    purge_service(rig).forget_everywhere(PROJECT, TEXT)
+    assert [path for path, data in disk_of(rig).files().items() if version.encode() in data] == []
+    assert shown.of_session(PROJECT, "one") == {}
+
+
+@pytest.mark.requirement("M-12", "G-04")
+def test_a_purge_holds_the_lock_for_a_few_revisions_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the history is, others get the lock in between."""
+    rig = planted()
+    memory = rig.memory_service()
+    entry = memory.find(TEXT, memory.branch())
+    for turn in range(3 * REVISIONS_BATCH):
+        memory.replace(entry.entry_id, importance="high" if turn % 2 else "normal")
+    lengths: list[int] = []
+    erase = FileErase(rig.records)
+
+    class Counting(FileErase):
+        """Counts what goes under one hold of the lock."""
+
+        def redact_revision(self, scope: str, branch_id: str, seq: int) -> bool:
+            """See `Erase.redact_revision`."""
+            lengths[-1] += 1
+            return erase.redact_revision(scope, branch_id, seq)
+
+    real = rig.memory.hold
+
+    def hold(scope: str) -> AbstractContextManager[HeldMemory]:
+        lengths.append(0)
+        return real(scope)
+
+    monkeypatch.setattr(rig.memory, "hold", hold)
+    service = purge_service(rig)
+    service._erase = Counting(rig.records)
+    assert service.forget_everywhere(PROJECT, TEXT).left == []
+    assert sum(lengths) > 3 * REVISIONS_BATCH
+    assert max(lengths) <= REVISIONS_BATCH
+
+
 @pytest.mark.requirement("G-05", "M-12")
 def test_other_scopes_are_left_alone_and_named() -> None:
     """What another project or the user-wide scope holds is theirs; the user is told where."""
@@ -262,6 +411,19 @@ def test_what_cannot_be_cleaned_is_said() -> None:
     done = purge_service(rig).forget_everywhere(PROJECT, TEXT)
     assert done.left == [f"spool/jobs/{job_id}"]
     assert holders(rig) == [f"spool/jobs/{job_id}"]
+
+
+@pytest.mark.requirement("M-12", "Q-13")
+def test_a_damaged_branch_keeps_no_other_from_being_cleaned() -> None:
+    """What cannot be read is left and named; the text leaves everything else."""
+    rig = planted()
+    side = next(row for row in rig.memory.branches(PROJECT) if row.name == "side")
+    path = f"projects/{PROJECT}/branches/{side.branch_id}"
+    disk_of(rig).put(path, TEXT.encode())
+    again = Rig(disk_of(rig), clock=rig.clock, ids=SequentialIds("again"))
+    done = purge_service(again).forget_everywhere(PROJECT, TEXT)
+    assert done.left == [path]
+    assert holders(again) == [path]
 
 
 def test_a_purged_branch_is_not_restored_from_its_history() -> None:

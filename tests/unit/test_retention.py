@@ -15,7 +15,17 @@ from perdure.core.job import make_job
 from perdure.core.windows import windows
 from perdure.ports.provider import Lost, Reply, ReviewRequest
 from perdure.service.retention import DAY_MS, JUMP_MS_MAX
-from tests.fakes import MAIN_BRANCH, NOON_MS, PROJECT, SESSION, ManualClock, Rig, ScriptedProvider, turns
+from tests.fakes import (
+    MAIN_BRANCH,
+    NOON_MS,
+    PROJECT,
+    SESSION,
+    ManualClock,
+    Rig,
+    ScriptedProvider,
+    SequentialIds,
+    turns,
+)
 from tests.services import broken, budget_service, ledger, open_app, retention, snapshot
 from tests.simulated_disk import Crashed, SimulatedDisk
 
@@ -239,6 +249,22 @@ def test_what_the_dead_left_is_swept() -> None:
     names = [name for name in rig.disk.names(layout.SPOOL_LANES) if not name.endswith(".released")]
     assert names == [f"{lane}.00000001"]
     assert f"{SCOPE}/admissions/{'ab' * 16}.done" not in disk.files()
+
+
+@pytest.mark.requirement("A-03", "B-03")
+def test_a_call_of_a_dropped_job_does_not_keep_its_day_open_as_a_call() -> None:
+    """Nobody reviews its job again, so that retention says how the call of a dead worker ended: unknown."""
+    disk = SimulatedDisk()
+    rig = Rig(disk)
+    rig.prepare()
+    (job_id,) = rig.capture(turns(PREFER)).jobs
+    victim = Rig(disk.process("victim"), ids=SequentialIds("victim"))
+    victim.provider.before_review = lambda _request: disk.kill("victim")
+    with pytest.raises(Crashed):
+        victim.drain()
+    rig.jobs_service().drop(job_id)
+    live_on(rig, 12)
+    assert [attempt.state for attempt in rig.attempts.all()] == ["unknown"]
 
 
 @pytest.mark.requirement("Q-13")

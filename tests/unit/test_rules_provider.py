@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.core.evidence import EvidenceLine, Role
-from perdure.core.proposal import AddOp, AssessOp, Operation, Proposal, ReplaceOp, parse_proposal
+from perdure.core.proposal import AddOp, AssessOp, Operation, Parsed, ReplaceOp, parse_proposal
 from perdure.ports.provider import Hold, MemoryView, Provider, ReviewRequest, Usage
 from perdure.provider.rule_memory import plain
 from perdure.provider.rule_sentences import mask_of, sentences
@@ -39,14 +39,15 @@ def _request(
 
 def _review(request: ReviewRequest) -> tuple[Operation, ...]:
     reply = RulesProvider().review(request, timeout_seconds=1.0)
-    proposal = parse_proposal(
+    parsed = parse_proposal(
         reply.text,
         evidence_ids={line.line_id for line in request.evidence},
         entry_ids={entry.entry_id for entry in request.memory},
         operations_max=request.operations_max,
     )
-    assert isinstance(proposal, Proposal)
-    return proposal.operations
+    assert isinstance(parsed, Parsed)
+    assert not parsed.left_out
+    return parsed.proposal.operations
 
 
 def _texts(*said: tuple[Role, str] | str) -> list[str]:
@@ -269,13 +270,15 @@ def test_the_most_important_come_first_when_there_is_a_limit() -> None:
 
 
 @pytest.mark.requirement("M-07")
-def test_nothing_is_proposed_beyond_the_room() -> None:
-    """The text of all additions fits the room; with none, only shrinking and assessing is left."""
+def test_what_was_found_is_proposed_whatever_room_there_is() -> None:
+    """Admission refuses what does not fit, and says so; a reviewer that kept silent would lose it unseen."""
     said = ("Remember that CI runs on Windows.", "Never push to main.")
-    assert [op.text for op in _review(_request(*said, room_chars=25)) if isinstance(op, AddOp)] == [
-        "CI runs on Windows."
-    ]
-    assert _review(_request(*said, room_chars=0)) == ()
+    for room_chars in (0, 25):
+        found = _review(_request(*said, room_chars=room_chars))
+        assert [op.text for op in found if isinstance(op, AddOp)] == [
+            "CI runs on Windows.",
+            "Never push to main.",
+        ]
     memory = (_held("We use npm in this project."),)
     (operation,) = _review(_request("Use uv instead of npm.", memory=memory, room_chars=0))
     assert isinstance(operation, ReplaceOp)
@@ -290,10 +293,10 @@ _PIECES = st.sampled_from(
 @given(st.lists(_PIECES | st.text(max_size=40), max_size=12))
 def test_any_message_gives_a_valid_proposal_and_always_the_same(pieces: list[str]) -> None:
     """Whatever is typed, the answer fits the schema, its bounds and the request, and is repeatable."""
-    request = _request(" ".join(pieces), operations_max=3, room_chars=200)
+    request = _request(" ".join(pieces), operations_max=3)
     operations = _review(request)
     assert operations == _review(request)
-    assert sum(len(op.text) for op in operations if isinstance(op, AddOp)) <= 200
+    assert len(operations) <= 3
     kept = [plain(op.text) for op in operations if isinstance(op, AddOp)]
     assert len(set(kept)) == len(kept)
 

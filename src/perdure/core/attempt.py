@@ -60,6 +60,7 @@ class Reserved(Record, frozen=True, forbid_unknown_fields=True):
     request_digest: str
     hold: Usage
     reserved_ms: int
+    calls: int  # 1; more only for what an adopted home may have spent (rule 14)
 
 
 class Fate(Record, frozen=True, forbid_unknown_fields=True):

@@ -66,15 +66,16 @@ class OverBudget(msgspec.Struct, frozen=True):
 def exposure(attempt: Attempt, largest_hold: Usage = ZERO) -> Exposure:
     """What one attempt counts. An unreadable one costs its hold, or else the largest allowed (rule 6)."""
     hold = attempt.reserved.hold if attempt.reserved is not None else largest_hold
+    calls = attempt.reserved.calls if attempt.reserved is not None else 1
     if attempt.state == "cancelled":
         return Exposure()
     if attempt.result is not None or attempt.reconciled is not None:
-        return _settled(attempt, hold)
-    doubt = Amount(1, hold.tokens, hold.cost_nanodollars)
+        return _settled(attempt, hold, calls)
+    doubt = Amount(calls, hold.tokens, hold.cost_nanodollars)
     return Exposure(unknown=doubt) if attempt.state == "unknown" else Exposure(held=doubt)
 
 
-def _settled(attempt: Attempt, hold: Usage) -> Exposure:
+def _settled(attempt: Attempt, hold: Usage, calls: int) -> Exposure:
     reported = [
         usage
         for usage in (
@@ -84,10 +85,10 @@ def _settled(attempt: Attempt, hold: Usage) -> Exposure:
         if usage is not None
     ]
     if not reported:
-        return Exposure(actual=Amount(calls=1), held=Amount(0, hold.tokens, hold.cost_nanodollars))
+        return Exposure(actual=Amount(calls), held=Amount(0, hold.tokens, hold.cost_nanodollars))
     tokens = max(usage.tokens for usage in reported)
     cost = max(usage.cost_nanodollars for usage in reported)
-    return Exposure(actual=Amount(1, tokens, cost))
+    return Exposure(actual=Amount(calls, tokens, cost))
 
 
 def unresolved(attempt: Attempt) -> bool:
@@ -122,11 +123,12 @@ def month_cost(attempts: Iterable[Attempt], *, provider: str, day: str, largest_
 def calls_since(attempts: Iterable[Attempt], *, provider: str, since_ms: int) -> int:
     """How many calls were reserved since then and not cancelled."""
     return sum(
-        attempt.reserved is not None
+        attempt.reserved.calls
+        for attempt in attempts
+        if attempt.reserved is not None
         and attempt.reserved.provider == provider
         and attempt.reserved.reserved_ms >= since_ms
         and attempt.state != "cancelled"
-        for attempt in attempts
     )
 
 

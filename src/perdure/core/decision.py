@@ -17,7 +17,7 @@ class Decision(Record, frozen=True, forbid_unknown_fields=True):
 
     job_id: str
     kind: DecisionKind
-    reason: str  # for dead and dropped: a code such as "invalid-output", "permanent", "user", "branch-gone"
+    reason: str  # for dead and dropped: a code such as "invalid-output", "permanent", "user"
     job: Job
     attempt_id: str | None
     result_digest: str | None

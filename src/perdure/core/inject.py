@@ -33,12 +33,14 @@ class Item:
 
 
 class Block:
-    """The rendered block and how it was chosen. `text` is empty when there is nothing to inject."""
+    """The rendered block and how it was chosen. `text` is empty when there is nothing to inject; `problem`
+    says what of memory could not be read, and is not for the model.
+    """
 
-    __slots__ = ("chars", "included", "left_out", "text", "tokens")
+    __slots__ = ("chars", "included", "left_out", "problem", "text", "tokens")
 
-    def __init__(self, text: str, included: list[str], left_out: list[str]) -> None:
-        self.text, self.included, self.left_out = text, included, left_out
+    def __init__(self, text: str, included: list[str], left_out: list[str], problem: str = "") -> None:
+        self.text, self.included, self.left_out, self.problem = text, included, left_out, problem
         self.chars, self.tokens = len(text), estimated_tokens(text)
 
 

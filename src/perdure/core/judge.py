@@ -50,6 +50,10 @@ Forgotten = Callable[[str, str | None, int], bool]
 """(text, key, settled_ms) -> whether a tombstone forbids that evidence of that time brings it back (M-12)."""
 
 
+_WEIGHTS = {"capacity": 0, "duplicate": 2}
+"""The first reason is the one that an outcome tells: what the user can mend leads, what is harmless ends."""
+
+
 class _Work(msgspec.Struct):
     decision: Decision
     forgotten: Forgotten
@@ -92,9 +96,11 @@ def judge(decision: Decision, branch: Branch | None, *, forgotten: Forgotten, no
 
 
 def _conclude(decision: Decision, branch: Branch, work: _Work, now_ms: int) -> Intent:
+    work.reasons.sort(key=lambda reason: _WEIGHTS.get(reason.code, 1))
     if not work.changes:
-        harmless = all(reason.code == "duplicate" for reason in work.reasons)
-        verdict: Verdict = "no-op" if harmless or work.assessments else "rejected"
+        codes = {reason.code for reason in work.reasons}
+        no_op = codes <= {"duplicate"} or (work.assessments and "capacity" not in codes)
+        verdict: Verdict = "no-op" if no_op else "rejected"
         return _intent(
             decision,
             branch,

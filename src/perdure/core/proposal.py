@@ -1,8 +1,8 @@
 """Proposals: typed operations from a reviewer, harmless until admitted (D-04).
 
 `parse_proposal` reads a reviewer's raw output against the published schema and against what the reviewer
-was shown. Whatever does not fit is `Malformed`, with guidance for a corrective retry; it is never taken
-for "nothing to remember" (Q-14).
+was shown. Output that does not fit the schema is `Malformed`, with guidance for a corrective retry; it is
+never taken for "nothing to remember" (Q-14). An operation that cannot be is left out, and the others go on.
 """
 
 from __future__ import annotations
@@ -84,6 +84,13 @@ class Proposal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     operations: tuple[Operation, ...]
 
 
+class Parsed(msgspec.Struct, frozen=True):
+    """A proposal, less the operations that cannot be. `left_out` says of each why, without quoting it."""
+
+    proposal: Proposal
+    left_out: tuple[str, ...] = ()
+
+
 class Malformed(msgspec.Struct, frozen=True):
     """Output that is no proposal. `guidance` tells the reviewer what to correct, without quoting it."""
 
@@ -96,8 +103,11 @@ def parse_proposal(
     evidence_ids: Collection[str],
     entry_ids: Collection[str],
     operations_max: int = OPERATIONS_MAX,
-) -> Proposal | Malformed:
-    """Read a reviewer's raw output. `entry_ids` are the entries it was shown."""
+) -> Parsed | Malformed:
+    """Read a reviewer's raw output. `entry_ids` are the entries it was shown.
+
+    When none of its operations can be, it is malformed.
+    """
     if len(text) > PROPOSAL_CHARS_MAX:
         return Malformed(f"the answer has {len(text)} characters, at most {PROPOSAL_CHARS_MAX} are read")
     try:
@@ -106,11 +116,15 @@ def parse_proposal(
         return Malformed(f"the answer must be one JSON object of the schema: {_schema_fault(str(error))}")
     if len(proposal.operations) > operations_max:
         return Malformed(f"{len(proposal.operations)} operations, at most {operations_max} are allowed")
-    for number, operation in enumerate(proposal.operations, 1):
-        fault = check_operation(operation, evidence_ids=evidence_ids, entry_ids=entry_ids)
-        if fault:
-            return Malformed(f"operation {number}: {fault}")
-    return proposal
+    faults = [
+        check_operation(operation, evidence_ids=evidence_ids, entry_ids=entry_ids)
+        for operation in proposal.operations
+    ]
+    left_out = tuple(f"operation {number}: {fault}" for number, fault in enumerate(faults, 1) if fault)
+    kept = tuple(operation for operation, fault in zip(proposal.operations, faults, strict=True) if not fault)
+    if left_out and not kept:
+        return Malformed("; ".join(left_out))
+    return Parsed(Proposal(kept), left_out)
 
 
 def check_operation(

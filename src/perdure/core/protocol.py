@@ -42,7 +42,6 @@ class JobFacts(msgspec.Struct, frozen=True):
     outcome: Outcome | OutcomeTombstone | None = None
     successor_present: bool = False
     event_present: bool = False
-    branch_gone: bool = False
     branch_changed_ms: int = 0
     owners_gone: frozenset[str] = frozenset()
     damaged: tuple[str, ...] = ()
@@ -130,8 +129,11 @@ Verdict = (
 )
 
 
-def next_step(facts: JobFacts, *, me: str, now_ms: int, policy: Policy) -> Verdict:
-    """The one next durable step for a job, whatever happened before. Pure and total."""
+def next_step(facts: JobFacts, *, me: str, now_ms: int, policy: Policy, ordinal: int = 0) -> Verdict:
+    """The one next durable step for a job, whatever happened before. Pure and total.
+
+    `me` is a worker and `ordinal` the number of its claim of the job's lane; 0 is no claim at all.
+    """
     if facts.outcome is not None:
         return _after_outcome(facts, facts.outcome)
     if facts.damaged:
@@ -142,7 +144,10 @@ def next_step(facts: JobFacts, *, me: str, now_ms: int, policy: Policy) -> Verdi
         return _after_decision(facts, facts.decision)
     if facts.job is None:
         return Rest()
-    return _before_decision(facts, facts.job, me=me, now_ms=now_ms, policy=policy)
+    for attempt in facts.attempts:
+        if attempt.open:
+            return _own_or_orphan(facts, attempt, me=me, ordinal=ordinal, now_ms=now_ms)
+    return _between_attempts(facts, facts.job, now_ms=now_ms, policy=policy)
 
 
 def _after_outcome(facts: JobFacts, ended: Outcome | OutcomeTombstone) -> Verdict:
@@ -171,12 +176,7 @@ def _after_decision(facts: JobFacts, decision: Decision) -> Verdict:
     return Close(outcome(decision, None))
 
 
-def _before_decision(facts: JobFacts, job: Job, *, me: str, now_ms: int, policy: Policy) -> Verdict:
-    for attempt in facts.attempts:
-        if attempt.open:
-            return _own_or_orphan(facts, attempt, me=me, now_ms=now_ms)
-    if facts.branch_gone:
-        return Decide("dropped", "branch-gone", None)
+def _between_attempts(facts: JobFacts, job: Job, *, now_ms: int, policy: Policy) -> Verdict:
     winner = next((a for a in facts.attempts if _elects(a.result)), None)
     if winner is not None:
         return Decide("elected", "", winner)
@@ -187,31 +187,39 @@ def _before_decision(facts: JobFacts, job: Job, *, me: str, now_ms: int, policy:
     invalid = sum(result.outcome == "invalid" for result in results)
     if invalid >= policy.invalid_attempts_max:
         return Decide("dead", "invalid-output", None)
-    ready_ms, why = not_before(facts.attempts, policy)
+    ready_ms, why = not_before(facts.attempts, policy, now_ms)
     if now_ms < ready_ms:
         return Wait(ready_ms, why, blocks_lane=True)
-    quiet_ms = facts.branch_changed_ms + policy.quiet_branch_seconds * 1000
-    if job.stale_ends >= STALE_ENDS_MAX and now_ms < quiet_ms:
+    changed_ms = facts.branch_changed_ms
+    quiet_ms = changed_ms + policy.quiet_branch_seconds * 1000
+    if job.stale_ends >= STALE_ENDS_MAX and changed_ms <= now_ms < quiet_ms:
         return Wait(quiet_ms, "the branch keeps changing", blocks_lane=False)
     return Begin(number=len(facts.attempts) + 1, correction=_correction(facts.attempts))
 
 
-def _own_or_orphan(facts: JobFacts, attempt: Attempt, *, me: str, now_ms: int) -> Verdict:
-    """An open attempt: ours to send, an orphan to settle (A-03), or another's to wait for."""
+def _own_or_orphan(facts: JobFacts, attempt: Attempt, *, me: str, ordinal: int, now_ms: int) -> Verdict:
+    """An open attempt: ours to send, an orphan to settle (A-03), or another's to wait for.
+
+    Whoever holds a newer claim of the lane takes back what an older one reserved and did not send: should
+    that owner wake, its `dispatched` loses to the fate that stands (rule 12).
+    """
     owner = attempt.reserved.worker if attempt.reserved is not None else ""
     dispatched = attempt.state == "dispatched"
     if owner == me and not dispatched:
         return Dispatch(attempt, _correction(facts.attempts))
     if owner == me or owner in facts.owners_gone:
         return Lose(attempt.attempt_id) if dispatched else Cancel(attempt.attempt_id, "owner gone")
+    if not dispatched and attempt.reserved is not None and attempt.reserved.claim_ordinal < ordinal:
+        return Cancel(attempt.attempt_id, "the lane was taken over")
     return Wait(now_ms + 1000, "another worker has an attempt in flight", blocks_lane=True)
 
 
-def not_before(attempts: tuple[Attempt, ...], policy: Policy) -> tuple[int, str]:
+def not_before(attempts: tuple[Attempt, ...], policy: Policy, now_ms: int) -> tuple[int, str]:
     """When the next attempt may start, in UTC milliseconds, and why not earlier.
 
     Consecutive failures of the newest attempts double the pause up to the bound; invalid output is
-    corrected at once.
+    corrected at once. A record dated after now was written before the clock was set back: how long ago is
+    not known, so it holds nothing up, and the next attempt is dated by the clock of today.
     """
     streak = 0
     for attempt in reversed(attempts):
@@ -223,21 +231,23 @@ def not_before(attempts: tuple[Attempt, ...], policy: Policy) -> tuple[int, str]
     if not streak:
         return 0, ""
     newest = next(attempt for attempt in reversed(attempts) if attempt.state != "cancelled")
-    return _pause(newest, streak, policy)
+    recorded_ms, seconds, why = _pause(newest, streak, policy)
+    return (recorded_ms + seconds * 1000, why) if recorded_ms <= now_ms else (0, "")
 
 
-def _pause(newest: Attempt, streak: int, policy: Policy) -> tuple[int, str]:
+def _pause(newest: Attempt, streak: int, policy: Policy) -> tuple[int, int, str]:
+    """From which time, in UTC milliseconds, how many seconds, and why."""
     doubled = 1 << min(streak - 1, 20)
     if newest.result is None:
         seconds = min(policy.unknown_seconds_first * doubled, policy.backoff_seconds_max)
         begun_ms = newest.reserved.reserved_ms if newest.reserved is not None else 0
-        return begun_ms + seconds * 1000, "the last attempt's end is unknown"
+        return begun_ms, seconds, "the last attempt's end is unknown"
     if newest.result.outcome == "configuration":
-        wait_ms = policy.configuration_seconds * 1000
-        return newest.result.settled_ms + wait_ms, "the provider refused the credentials or configuration"
+        why = "the provider refused the credentials or configuration"
+        return newest.result.settled_ms, policy.configuration_seconds, why
     seconds = min(policy.backoff_seconds_first * doubled, policy.backoff_seconds_max)
     seconds = max(seconds, newest.result.retry_after_seconds or 0)
-    return newest.result.settled_ms + seconds * 1000, "the provider is not available"
+    return newest.result.settled_ms, seconds, "the provider is not available"
 
 
 def _elects(result: Result | None) -> bool:

@@ -7,6 +7,7 @@ refuses duplicate names, NaN, trailing data and foreign formatting in one compar
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar, TypeVar
 
 import msgspec
@@ -15,6 +16,16 @@ from perdure.core.canonical import canonical, digest_bytes
 
 RECORD_BYTES_MAX = 512 * 1024
 _HEAD = b'{"body":'
+_PLACE = re.compile(r" - at `(\$[A-Za-z0-9_.\[\]]*)`\Z")
+"""The path that msgspec puts last: names of fields and places in lists; it leaves keys of objects out."""
+_MISFITS = (
+    ("Expected", "a value of another type or size"),
+    ("Invalid", "a value that is not allowed"),
+    ("Object contains unknown field", "an unknown field"),
+    ("Object missing required field", "a missing field"),
+    ("JSON is malformed", "no JSON"),
+    ("Input data was truncated", "no JSON"),
+)
 _TAIL_SIZE = len(b',"digest":""') + 64
 
 
@@ -71,12 +82,18 @@ def unseal(data: bytes, record_type: type[R]) -> R:
     try:
         record = msgspec.json.decode(body, type=record_type)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        reason = f"schema: {error}"
-        raise Unreadable(reason) from error
+        raise Unreadable(f"schema: {_misfit_kind(str(error))}") from None  # the error quotes what it read
     if canonical(record) != body:
         reason = "not in canonical form"
         raise Unreadable(reason)
     return record
+
+
+def _misfit_kind(said: str) -> str:
+    """What is wrong in kind and in which field, from a decoder's message: never what stands there."""
+    kind = next((plain for begin, plain in _MISFITS if said.startswith(begin)), "not of its form")
+    place = _PLACE.search(said)
+    return f"{kind} at {place.group(1)}" if place else kind
 
 
 class _Envelope(msgspec.Struct):
@@ -95,5 +112,5 @@ def _misfit(data: bytes, record_type: type[Record]) -> Unreadable:
     if envelope.kind == record_type.KIND and envelope.version > record_type.VERSION:
         return Newer(f"version {envelope.version}, this Perdure knows {record_type.VERSION}")
     if envelope.kind != record_type.KIND:
-        return Unreadable(f"a {envelope.kind[:40]!r} record stands here, {record_type.KIND!r} expected")
+        return Unreadable(f"another kind of record stands here, {record_type.KIND!r} expected")
     return Unreadable("not in canonical form")

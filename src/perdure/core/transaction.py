@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import msgspec
 
-from perdure.core.admission import Completion, Intent, IntentTombstone, Receipt, completion, receipt
+from perdure.core.admission import (
+    Completion,
+    Intent,
+    IntentTombstone,
+    Receipt,
+    Revision,
+    RevisionTombstone,
+    completion,
+    receipt,
+)
 from perdure.core.memory import Branch
 
 
@@ -19,6 +28,11 @@ class TransactionFacts(msgspec.Struct, frozen=True):
     revision_present: bool
     completion: Completion | None
     receipt: Receipt | None
+
+
+def own_revision(intent: Intent, standing: Revision | RevisionTombstone) -> bool:
+    """Whether the revision at the intent's sequence number is the intent's own, perhaps purged since."""
+    return (standing.transaction, standing.result_digest) == (intent.transaction, intent.result_digest)
 
 
 class PutBranch(msgspec.Struct, frozen=True):

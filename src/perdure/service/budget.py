@@ -13,19 +13,20 @@ from perdure.core.text import check_entry_text
 from perdure.errors import Ambiguous, NotFound, UsageError
 from perdure.ports.attempts import Attempts
 from perdure.ports.clock import Clock
-from perdure.ports.retain import Ledger
+from perdure.ports.retain import UNREADABLE, Ledger
 
 REASON_CHARS_MAX = 200
 PREFIX_DIGITS_MIN = 4
 HOUR_MS = 3_600_000
 _DAY_DIGITS = 8
 _MONTH_DIGITS = 6
-UNREADABLE = "unreadable"
-"""The provider of an attempt whose reservation cannot be read; it counts against every provider (rule 6)."""
 
 
 class DayRow(msgspec.Struct, frozen=True):
-    """One provider's UTC day. `closed` says that its attempts are resolved and gone: only totals are left."""
+    """One provider's UTC day. `closed` says that its attempts are resolved and gone: only totals are left.
+
+    A day has two rows where attempts appeared after it was closed.
+    """
 
     day: str  # YYYYMMDD
     provider: str
@@ -93,7 +94,8 @@ class BudgetService:
         """Fold all attempt records and the totals of closed days (B-01)."""
         now_ms = self._clock.now_ms()
         today = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%d")
-        attempts = self._attempts.all()
+        counted = {name for totals in self._ledger.totals() for name in totals.removing}
+        attempts = tuple(a for a in self._attempts.all() if a.attempt_id not in counted)
         days = self._days(attempts)
         names = sorted({self._provider, *(row.provider for row in days)} - {UNREADABLE})
         providers = tuple(self._now(name, attempts, now_ms, today) for name in names)
@@ -159,12 +161,9 @@ class BudgetService:
 
     def _days(self, attempts: Iterable[Attempt]) -> list[DayRow]:
         closed = self._closed_days()
-        gone = {totals.day for totals in self._ledger.totals()}
         rows: dict[tuple[str, str], DayRow] = {}
         for attempt in attempts:
             key = (day_of(attempt.attempt_id), _provider(attempt))
-            if key[0] in gone:
-                continue
             before = rows.get(key) or DayRow(*key, Exposure(), 0, closed=False)
             total = before.exposure + exposure(attempt, self._largest_hold)
             rows[key] = DayRow(*key, total, before.attempts + 1, closed=False)
@@ -176,7 +175,7 @@ class BudgetService:
         month += sum(
             row.exposure.actual.cost_nanodollars
             for row in self._closed_days()
-            if row.provider == provider and row.day[:_MONTH_DIGITS] == today[:_MONTH_DIGITS]
+            if row.provider in {provider, UNREADABLE} and row.day[:_MONTH_DIGITS] >= today[:_MONTH_DIGITS]
         )
         calls = calls_since(attempts, provider=provider, since_ms=now_ms - HOUR_MS)
         limits = self._limits if provider == self._provider else None

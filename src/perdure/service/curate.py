@@ -5,6 +5,7 @@ This loop is normal work and recovery alike; embedded review, `review --once` an
 
 from __future__ import annotations
 
+import contextlib
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -27,7 +28,7 @@ from perdure.core.protocol import (
     Wait,
     next_step,
 )
-from perdure.errors import Damaged, PerdureError, ProviderUnavailable
+from perdure.errors import Damaged, Inaccessible, PerdureError, ProviderUnavailable
 from perdure.ports import provider as calls
 from perdure.ports.attempts import Attempts
 from perdure.ports.claims import Claims
@@ -35,11 +36,12 @@ from perdure.ports.clock import Clock
 from perdure.ports.memory import Memory
 from perdure.ports.provider import MemoryView, Provider, ReviewRequest
 from perdure.ports.queue import Queue
-from perdure.service.facts import read_facts
+from perdure.service.facts import present_branch, read_facts
 from perdure.service.publish import Log, Publisher
 
 PROVIDER_WAIT_MS = 60_000
 HOUR_GUARD_MS = 600_000
+GUIDANCE_CHARS_MAX = 1000
 FENCED = "another worker took the lane over"
 
 
@@ -82,6 +84,7 @@ class Curator:
 
     def advance(self, job_id: str, claim: Claim) -> Advance:
         """Take steps until the job is closed, has to wait, or is stopped by a damaged record."""
+        begun = False
         while True:
             facts = read_facts(
                 job_id,
@@ -91,16 +94,21 @@ class Curator:
                 claims=self._claims,
             )
             now_ms = self._clock.now_ms()
-            verdict = next_step(facts, me=claim.worker, now_ms=now_ms, policy=self._profile.policy)
+            verdict = next_step(
+                facts, me=claim.worker, ordinal=claim.ordinal, now_ms=now_ms, policy=self._profile.policy
+            )
             self._claims.beat(claim.worker)
             match verdict:
                 case Rest():
+                    if begun:
+                        self._publisher.cancel_unsent(self._attempts.of_job(job_id), "the job was closed")
                     return _ended(job_id, facts.outcome)
                 case Stopped():
                     return self._stopped(job_id, "; ".join(verdict.paths))
                 case Wait():
                     return Advance(job_id, "waiting", verdict.reason, verdict.until_ms, verdict.blocks_lane)
                 case Begin():
+                    begun = True
                     stay = self._begin(facts, verdict, claim)
                 case Dispatch():
                     stay = self._dispatch(facts, verdict, claim)
@@ -111,14 +119,19 @@ class Curator:
                 return stay
 
     def _stopped(self, job_id: str, why: str) -> Advance:
-        """A damaged record stops its job; only a job that nobody has claimed is moved away (rule 6)."""
+        """A damaged record stops its job; only a job that nobody has claimed is moved away (rule 6), and only
+        when its bytes are wrong: what cannot be read now is looked at again later.
+        """
         self._log("stopped", job_id, why)
         try:
             self._queue.job(job_id)
+        except Inaccessible:
+            pass
         except Damaged as damaged:
             if not self._attempts.of_job(job_id) and self._queue.decision(job_id) is None:
                 kept = self._queue.set_aside(job_id, damaged.reason)
-                return Advance(job_id, "stopped", f"{why} It was set aside as {kept.path}.")
+                what = f"set aside as {kept.path}" if kept.moved else "left where it is"
+                return Advance(job_id, "stopped", f"{why} It was {what}.")
         except PerdureError:
             pass
         return Advance(job_id, "stopped", why)
@@ -156,10 +169,11 @@ class Curator:
             request_digest=digest(request),
             hold=Usage(hold.input_tokens, hold.output_tokens, hold.cost_nanodollars),
             reserved_ms=now_ms,
+            calls=1,
         )
         reserved = self._attempts.reserve(draft, self._profile.limits if self._provider.paid else None)
         if isinstance(reserved, OverBudget):
-            return _over_budget(facts.job_id, reserved, self._provider.name, now_ms)
+            return over_budget(facts.job_id, reserved, self._provider.name, now_ms)
         self._log("reserved", name, f"{self._provider.name} {self._provider.model}".strip())
         return None
 
@@ -183,17 +197,23 @@ class Curator:
             self._publisher.cancel(reserved.attempt_id, "configuration is missing", claim.worker)
             return None
         mine = Fate(attempt_id=reserved.attempt_id, fate="dispatched", worker=claim.worker, reason="")
-        if self._attempts.decide_fate(mine):
+        with self._attempts.room() if self._provider.paid else contextlib.nullcontext():
+            if not self._attempts.decide_fate(mine):
+                return None
             self._log("dispatched", reserved.attempt_id, "")
-            self._send(job, branch, request)
+            reply = self._send(request)
+        self._settle(job, branch, request, reply)
         return None
 
-    def _send(self, job: Job, branch: Branch, request: ReviewRequest) -> None:
-        """The one request, and its result durable before anything follows from it (D-01)."""
+    def _send(self, request: ReviewRequest) -> calls.Reply:
+        """The one request."""
         try:
-            reply = self._provider.review(request, timeout_seconds=self._profile.timeout_seconds)
+            return self._provider.review(request, timeout_seconds=self._profile.timeout_seconds)
         except Exception as error:  # noqa: BLE001 - whatever an adapter does, the call may have run
-            reply = calls.Lost(type(error).__name__)
+            return calls.Lost(type(error).__name__)
+
+    def _settle(self, job: Job, branch: Branch, request: ReviewRequest, reply: calls.Reply) -> None:
+        """Its result, durable before anything follows from it (D-01)."""
         if isinstance(reply, calls.Lost):
             self._attempts.lose(request.attempt_id)
             self._log("unknown", request.attempt_id, reply.detail)
@@ -204,11 +224,7 @@ class Curator:
         self._log("settled", request.attempt_id, f"{result.outcome} {result.detail}".strip())
 
     def _branch(self, job: Job) -> Branch:
-        branch = self._memory.branch(job.project, job.branch_id)
-        if branch is None:
-            msg = f"branch {job.branch_id} is gone."
-            raise PerdureError(msg)
-        return branch
+        return present_branch(self._memory, job.project, job.branch_id)
 
 
 def make_request(job: Job, branch: Branch, *, attempt: str, correction: str | None) -> ReviewRequest:
@@ -272,11 +288,15 @@ def _read_answer(
         operations_max=request.operations_max,
     )
     if isinstance(parsed, Malformed):
-        return "invalid", "the output is not a proposal", None, parsed.guidance[:1000]
-    kept = canonical(parsed).decode()
-    if not parsed.operations:
+        return "invalid", "the output is not a proposal", None, parsed.guidance[:GUIDANCE_CHARS_MAX]
+    kept, count = canonical(parsed.proposal).decode(), len(parsed.proposal.operations)
+    if not count:
         return "nothing", "", kept, None
-    return "proposal", f"{len(parsed.operations)} operations", kept, None
+    detail = f"{count} operations"
+    if not parsed.left_out:
+        return "proposal", detail, kept, None
+    detail = f"{detail}, {len(parsed.left_out)} left out"
+    return "proposal", detail, kept, "; ".join(parsed.left_out)[:GUIDANCE_CHARS_MAX]
 
 
 def utc_day(now_ms: int) -> str:
@@ -298,24 +318,40 @@ _SETTINGS = {
     "cost this month": "usd_per_month",
     "calls this hour": "calls_per_hour",
 }
+_SPANS = {
+    "calls": "today",
+    "tokens": "today",
+    "cost": "today",
+    "cost this month": "this month",
+    "calls this hour": "this hour",
+}
+_NANODOLLARS = 1_000_000_000
 
 
-def _over_budget(job_id: str, over: OverBudget, provider: str, now_ms: int) -> Advance:
+def over_budget(job_id: str, over: OverBudget, provider: str, now_ms: int) -> Advance:
     """Pause the lane and say why (B-08); limits never end a job."""
     setting = _SETTINGS[over.what]
+    needed, used, limit = (_in_words(over.what, count) for count in (over.needed, over.used, over.limit))
     if over.never:
         reason = (
-            f"one call may need {over.needed:,} {over.what} and the limit is {over.limit:,}: "
-            f"it can never fit; raise limits.{setting} or lower reviewer.output_tokens_max"
+            f"one call may need {needed} and the limit is {limit}: it can never fit; "
+            f"raise limits.{setting} in config.toml or lower reviewer.output_tokens_max"
         )
     else:
         reason = (
-            f"the budget of {provider} is used up: {over.used:,} of {over.limit:,} {over.what} are "
-            f"spent, held or unknown and one call may need {over.needed:,} (limits.{setting}); "
-            "see perdure budget show"
+            f"the budget of {provider} for {_SPANS[over.what]} is used up: {used} of {limit} are spent, "
+            f"held or unknown and one call may need {needed} (limits.{setting}); see perdure budget show"
         )
     until_ms = now_ms + HOUR_GUARD_MS if over.what == "calls this hour" else next_day_ms(now_ms)
     return Advance(job_id, "waiting", reason, until_ms, blocks_lane=True)
+
+
+def _in_words(what: str, count: int) -> str:
+    """An amount of a limit with its unit: dollars, tokens or calls."""
+    if what.startswith("cost"):
+        return f"${count / _NANODOLLARS:,.4f}"
+    unit = "token" if what == "tokens" else "call"
+    return f"{count:,} {unit if count == 1 else f'{unit}s'}"
 
 
 def _ended(job_id: str, ended: Outcome | OutcomeTombstone | None) -> Advance:

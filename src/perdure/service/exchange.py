@@ -51,21 +51,20 @@ class ExchangeService:
         branch: str | None = None,
         base_digest: str | None = None,
         relearn: bool = False,
+        add: bool = False,
     ) -> FilePlan:
         """Plan what a file says, all or nothing; nothing is written.
 
         The branch is the named one, else the one that the file names with its base, else the selected one.
-        `base_digest` stands in for a base that the file has lost. Raises StaleBranch when the branch is no
+        `base_digest` stands in for a base that the file has lost; `add` takes the file as one without a base,
+        as of another memory. Raises StaleBranch when the branch is no
         longer the base, UsageError and TextRefused by line, CapacityRefused, and Refused for forgotten text.
         """
         document = _READERS[form](text)
-        base = base_digest or document.base_digest
+        base = None if add else base_digest or document.base_digest
         current = self._service.branch(branch or (document.branch if base is not None else None))
         edits = self._edits(document, current, base)
         now_ms = self._clock.now_ms()
-        if not relearn:
-            with self._memory.hold(self._scope) as held:
-                refuse_forgotten(held, edits.edits)
         try:
             planned = plan(current, edits.edits, now_ms=now_ms)
             check_capacity(current, planned.branch)
@@ -74,6 +73,9 @@ class ExchangeService:
                 advice = "Nothing was changed. Shorten the file."
                 raise CapacityRefused(f"{refused.message}.", advice=advice) from refused
             raise refusal(refused, advice="Nothing was changed.") from refused
+        if not relearn:
+            with self._memory.hold(self._scope) as held:
+                refuse_forgotten(held, edits.edits)
         return FilePlan(current, planned, edits.edits, edits.duplicates, base is None)
 
     def apply(self, planned: FilePlan, *, cause: Literal["edit", "import"], relearn: bool = False) -> Written:

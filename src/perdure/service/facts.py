@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
-
-import msgspec
 
 from perdure.core.admission import Outcome
 from perdure.core.attempt import Attempt
 from perdure.core.decision import Decision
 from perdure.core.job import lane_of, successor
+from perdure.core.memory import Branch
 from perdure.core.protocol import JobFacts
-from perdure.errors import Damaged, NewerVersion
+from perdure.errors import Ambiguous, Damaged, NewerVersion, NotFound
 from perdure.ports.claims import Claims
-from perdure.ports.memory import Memory
+from perdure.ports.memory import BranchName, Memory
 from perdure.ports.queue import Queue
+from perdure.service.violation import place
+
+RESTORE = "Run perdure verify; perdure verify --restore writes a branch again from its revisions."
 
 
 class OfJob(Protocol):
@@ -27,21 +30,26 @@ class OfJob(Protocol):
 
 def read_facts(job_id: str, *, queue: Queue, attempts: OfJob, memory: Memory, claims: Claims) -> JobFacts:
     """What exists of a job now. A record that cannot be read stops the job and nothing else."""
-    lane = lane_of(job_id)
     try:
-        ended = queue.outcome(job_id)
-        if ended is not None:
-            present = isinstance(ended, Outcome) and queue.event_present(job_id)
-            return JobFacts(job_id, outcome=ended, event_present=present)
-        receipt = memory.receipt(lane.project, job_id)
-        decision = queue.decision(job_id)
-        made = attempts.of_job(job_id)
-        job = queue.job(job_id)
-        branch = None if decision is not None else memory.branch(lane.project, lane.branch_id)
-        ended = queue.outcome(job_id)
+        return _read(job_id, queue, attempts, memory, claims)
     except (Damaged, NewerVersion) as error:
         return JobFacts(job_id, damaged=(error.message,))
-    facts = JobFacts(
+
+
+def _read(job_id: str, queue: Queue, attempts: OfJob, memory: Memory, claims: Claims) -> JobFacts:
+    lane = lane_of(job_id)
+    ended = queue.outcome(job_id)
+    if ended is not None:
+        present = isinstance(ended, Outcome) and queue.event_present(job_id)
+        return JobFacts(job_id, outcome=ended, event_present=present)
+    receipt = memory.receipt(lane.project, job_id)
+    decision = queue.decision(job_id)
+    made = attempts.of_job(job_id)
+    job = queue.job(job_id)
+    undecided = decision is None and job is not None
+    branch = present_branch(memory, lane.project, lane.branch_id) if undecided else None
+    ended = queue.outcome(job_id)
+    return JobFacts(
         job_id,
         job=job,
         attempts=made,
@@ -49,14 +57,43 @@ def read_facts(job_id: str, *, queue: Queue, attempts: OfJob, memory: Memory, cl
         receipt=receipt,
         outcome=ended,
         successor_present=_successor_present(decision, queue, receipt.successor if receipt else None),
-        branch_gone=decision is None and branch is None,
+        event_present=ended is not None and queue.event_present(job_id),
         branch_changed_ms=branch.changed_ms if branch is not None else 0,
         owners_gone=_gone(made, claims),
         damaged=() if decision is not None else tuple(a.damaged for a in made if a.damaged is not None),
     )
-    if ended is not None:
-        return msgspec.structs.replace(facts, event_present=queue.event_present(job_id))
-    return facts
+
+
+def present_branch(memory: Memory, scope: str, branch_id: str) -> Branch:
+    """The branch. Nothing removes one, so that a file which is not there is damage: raises Damaged."""
+    return present(memory.branch(scope, branch_id), scope, branch_id)
+
+
+def present(branch: Branch | None, scope: str, branch_id: str) -> Branch:
+    """What was found under a branch's id. Raises Damaged when that is nothing."""
+    if branch is None:
+        raise Damaged(f"{place(scope)}/branches/{branch_id}", "the branch file is gone", advice=RESTORE)
+    return branch
+
+
+def row_named(rows: Iterable[BranchName], wanted: str) -> BranchName:
+    """The branch of that name, or of that id.
+
+    Raises NotFound; Damaged when it may be one that cannot be read; Ambiguous when restoring made two.
+    """
+    listed = tuple(rows)
+    found = [row for row in listed if row.name == wanted] or [r for r in listed if r.branch_id == wanted]
+    unread = [row.branch_id for row in listed if row.problem]
+    if not found and unread:
+        why = f"no branch that can be read has that name, and {', '.join(unread)} cannot be read"
+        raise Damaged(f"branch {wanted!r}", why, advice=RESTORE)
+    if not found:
+        msg = f"there is no branch {wanted!r}."
+        raise NotFound(msg, advice="perdure branch list shows them.")
+    if len(found) > 1:
+        msg = f"{len(found)} branches are called {wanted!r}: {', '.join(row.branch_id for row in found)}."
+        raise Ambiguous(msg, advice="Name one by its id.")
+    return found[0]
 
 
 def _successor_present(decision: Decision | None, queue: Queue, named: str | None) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from perdure.core.inject import HEADINGS, Block, Item, render
 from perdure.core.memory import MAIN, Branch, entry_digest, main_branch_id
+from perdure.errors import Ambiguous, Damaged, NewerVersion, NotFound
 from perdure.ports.clock import Clock
 from perdure.ports.exposure import Exposures
 from perdure.ports.memory import Memory
+from perdure.service.facts import present_branch, row_named
 
 USER_SCOPE = "user"
 
@@ -21,17 +23,21 @@ class InjectService:
         self._chars_max, self._tokens_max = chars_max, tokens_max
 
     def block(self, project: str, branch_id: str | None = None) -> Block:
-        """The block for a project's branch, by default the selected one. Shows, and counts nothing."""
+        """The block for a project's branch, by default the selected one. Shows, and counts nothing.
+
+        A branch that cannot be read is left out and named in the block's `problem`; main never stands in for
+        another branch.
+        """
         return self._render(*self._branches(project, branch_id))
 
     def turn_start(self, project: str, *, session: str, branch_id: str | None = None) -> Block:
         """The block that a host injects into a session now, recorded as exposure (I-04)."""
-        branches = self._branches(project, branch_id)
-        block = self._render(*branches)
+        user, own, problems = self._branches(project, branch_id)
+        block = self._render(user, own, problems)
         shown = set(block.included)
         versions = {
             entry.entry_id: entry_digest(entry)
-            for branch in branches
+            for branch in (user, own)
             if branch is not None
             for entry in branch.entries
             if entry.entry_id in shown
@@ -40,20 +46,32 @@ class InjectService:
             self._exposures.record(project, session, versions, now_ms=self._clock.now_ms())
         return block
 
-    def _branches(self, project: str, branch_id: str | None) -> tuple[Branch | None, Branch | None]:
-        user = self._memory.branch(USER_SCOPE, main_branch_id(USER_SCOPE))
-        return user, self._memory.branch(project, branch_id or self._selected(project))
+    def _branches(
+        self, project: str, branch_id: str | None
+    ) -> tuple[Branch | None, Branch | None, tuple[str, ...]]:
+        """The user-wide branch, the project's, and why one of them is missing."""
+        problems: list[str] = []
+        found: list[Branch | None] = []
+        for scope, wanted in ((USER_SCOPE, main_branch_id(USER_SCOPE)), (project, branch_id)):
+            try:
+                name = wanted or self._selected(scope)
+                found.append(present_branch(self._memory, scope, name))
+            except (Damaged, NewerVersion, NotFound, Ambiguous) as error:
+                found.append(None)
+                problems.append(str(error))
+        return found[0], found[1], tuple(problems)
 
-    def _render(self, user: Branch | None, project: Branch | None) -> Block:
+    def _render(self, user: Branch | None, project: Branch | None, problems: tuple[str, ...]) -> Block:
         items = [*_items("user", user), *_items("project", project)]
-        return render(items, chars_max=self._chars_max, tokens_max=self._tokens_max)
+        block = render(items, chars_max=self._chars_max, tokens_max=self._tokens_max)
+        block.problem = " ".join(problems)
+        return block
 
     def _selected(self, project: str) -> str:
         name = self._memory.selected(project) or MAIN
         if name == MAIN:
             return main_branch_id(project)
-        rows = self._memory.branches(project)
-        return next((row.branch_id for row in rows if row.name == name), main_branch_id(project))
+        return row_named(self._memory.branches(project), name).branch_id
 
 
 def _items(heading: str, branch: Branch | None) -> list[Item]:

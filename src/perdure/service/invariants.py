@@ -30,6 +30,8 @@ from perdure.service import admission_rules as admissions
 from perdure.service.chain import check_chain
 from perdure.service.violation import Violation, place, unread_at
 
+EXPIRED = "expired"
+"""The detail of a result whose text expired."""
 PURGED = "purged"
 """The detail of a result whose text was purged."""
 
@@ -141,7 +143,7 @@ def _elected(path: str, decision: Decision, attempt: Attempt | None) -> Iterator
         return
     if result.job_id != decision.job_id or result.outcome not in {"proposal", "nothing"}:
         yield Violation("V-04", "election", path, f"a result that ended {result.outcome}", "a valid proposal")
-    elif result.detail != PURGED and record_digest(result) != decision.result_digest:
+    elif result.detail not in {PURGED, EXPIRED} and record_digest(result) != decision.result_digest:
         yield Violation("V-04", "result-digest", path, "the result has another digest", "the elected result")
     proposal = (decision.proposal or "").encode()
     if result.proposal_digest is not None and digest_bytes(proposal) != result.proposal_digest:
@@ -220,7 +222,7 @@ def _attempts(snapshot: Snapshot) -> Iterator[Violation]:
     """An attempt's records form a legal state, and say what its id says (A-01)."""
     for attempt in snapshot.attempts:
         if attempt.damaged is not None or day_of(attempt.attempt_id) in snapshot.totals:
-            continue
+            continue  # of a closed day any part may be left or have come late
         path = f"attempts/{day_of(attempt.attempt_id)}/{attempt.attempt_id}"
         fault = _attempt_fault(attempt)
         if fault is not None:
@@ -241,8 +243,8 @@ def _attempt_fault(attempt: Attempt) -> str | None:
         return "a result or loss of a call that was never dispatched"
     if attempt.result is not None and attempt.result.job_id != reserved.job_id:
         return "a result for another job"
-    if attempt.reconciled is not None and not attempt.unknown and attempt.result is None:
-        return "reconciled though nothing was unknown"
+    if attempt.reconciled is not None and not sent:
+        return "reconciled though nothing was sent"
     return None
 
 

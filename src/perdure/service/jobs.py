@@ -68,7 +68,7 @@ class JobRow(msgspec.Struct, frozen=True):
     state: JobState
     reason: str
     project: str
-    branch: str  # the branch's name, or its id when the branch is gone
+    branch: str  # the branch's name, or its id when the branch cannot be read
     generation: int | None
     turns: int | None
     settled_ms: int
@@ -182,7 +182,10 @@ class JobsService:
         following = successor(job, stale=False)
         if ended.state == "superseded":
             return Retried(job_id, following.job_id, following.generation)
-        if not self._queue.accept(following).new:
+        accepted = self._publisher.accept(job_id, following)
+        if accepted is None:
+            raise _expired(job_id)
+        if not accepted.new:
             state = self._row(following.job_id, _Grouped(self._attempts.all()), {}).state
             msg = f"job {_short(job_id)} is reviewed again already, as {_short(following.job_id)}: {state}."
             raise Refused(msg, advice=f"perdure jobs show {_short(following.job_id)}")
@@ -235,8 +238,7 @@ class JobsService:
             decision = self._queue.decision(job_id)
             job = decision.job if decision is not None else None
         if job is None:
-            msg = f"the evidence of job {_short(job_id)} has expired."
-            raise Refused(msg, advice="Its turns stay covered; perdure remember stores what matters by hand.")
+            raise _expired(job_id)
         return job
 
     def _ids(self, project: str | None, *, open_only: bool) -> tuple[str, ...]:
@@ -244,10 +246,11 @@ class JobsService:
         projects = (
             {*self._projects(), *(lane_of(j).project for j in queued)} if project is None else {project}
         )
-        closed = {job_id for key in projects for job_id in self._queue.closed(key)}
+        closed = {job_id for key in projects for job_id in self._queue.closed(key, durable=True)}
         return tuple(sorted(set(queued) - closed if open_only else closed.union(queued)))
 
     def _row(self, job_id: str, made: _Grouped, names: dict[str, dict[str, str]]) -> JobRow:
+        """One row; a record that cannot be read stops its own job and keeps no other off the list."""
         lane = lane_of(job_id)
         if lane.project not in names:
             names[lane.project] = {b.branch_id: b.name for b in self._memory.branches(lane.project)}
@@ -327,6 +330,13 @@ class _Grouped:
         """The job's attempts, oldest first."""
         found = self._groups.get(job_id[-IDENTITY_DIGITS:], [])
         return tuple(sorted(found, key=lambda attempt: attempt.attempt_id[-4:]))
+
+
+def _expired(job_id: str) -> Refused:
+    return Refused(
+        f"the evidence of job {_short(job_id)} has expired.",
+        advice="Its turns stay covered; perdure remember stores what matters by hand.",
+    )
 
 
 def _short(job_id: str) -> str:

@@ -21,6 +21,7 @@ from perdure.ports.clock import Clock, Ids
 from perdure.ports.provider import Answered, Failed, Hold, Lost, Provider, Reply, ReviewRequest
 from perdure.service.curate import utc_day
 
+TAKEN_BACK = "another process took the reservation back; nothing was sent"
 _SAID = "From now on, always run the formatter before you commit in this project."
 _IDENTITY_DIGITS = 32
 _NO_LANE = "0" * (JOB_ID_DIGITS - _IDENTITY_DIGITS)
@@ -50,7 +51,7 @@ class Probed(msgspec.Struct, frozen=True):
 
     attempt_id: str
     answered: bool
-    outcome: str  # a result's class, or "unknown"
+    outcome: str  # a result's class, "unknown", or "cancelled" when nothing was sent
     detail: str
     usage: Usage | None
 
@@ -96,11 +97,13 @@ class ProbeService:
             self._reserve(probe, worker)
             name = probe.request.attempt_id
             sent = Fate(attempt_id=name, fate="dispatched", worker=worker, reason="")
-            self._attempts.decide_fate(sent)
-            try:
-                reply = self._provider.review(probe.request, timeout_seconds=self._timeout_seconds)
-            except Exception as error:  # noqa: BLE001 - whatever an adapter does, the call may have run
-                reply = Lost(type(error).__name__)
+            with self._attempts.room():
+                if not self._attempts.decide_fate(sent):
+                    return Probed(name, answered=False, outcome="cancelled", detail=TAKEN_BACK, usage=None)
+                try:
+                    reply = self._provider.review(probe.request, timeout_seconds=self._timeout_seconds)
+                except Exception as error:  # noqa: BLE001 - whatever an adapter does, the call may have run
+                    reply = Lost(type(error).__name__)
             return self._settle(probe, reply)
         finally:
             self._claims.retire(worker)
@@ -123,6 +126,7 @@ class ProbeService:
             request_digest=digest(probe.request),
             hold=Usage(hold.input_tokens, hold.output_tokens, hold.cost_nanodollars),
             reserved_ms=self._clock.now_ms(),
+            calls=1,
         )
         reserved = self._attempts.reserve(draft, self._limits if self._provider.paid else None)
         if isinstance(reserved, OverBudget):
@@ -165,4 +169,4 @@ def _judged(reply: Answered | Failed) -> tuple[ResultClass, str]:
     parsed = parse_proposal(reply.text, evidence_ids={"e1"}, entry_ids=())
     if isinstance(parsed, Malformed):
         return "invalid", "the output is not a proposal"
-    return "nothing", f"test call, {len(parsed.operations)} operations"
+    return "nothing", f"test call, {len(parsed.proposal.operations)} operations"

@@ -27,8 +27,8 @@ from perdure.ports.attempts import Attempts
 from perdure.ports.claims import Claims
 from perdure.ports.clock import Clock
 from perdure.ports.memory import Memory
-from perdure.ports.queue import Queue
-from perdure.service.facts import read_facts
+from perdure.ports.queue import Accepted, Queue
+from perdure.service.facts import present, read_facts
 from perdure.service.transact import locked, roll_forward
 
 Log = Callable[[str, str, str], None]
@@ -56,12 +56,12 @@ class Publisher:
         """Take the one step."""
         match verdict:
             case Announce():
-                self._announce(verdict.outcome)
+                announce(verdict.outcome, queue=self._queue, memory=self._memory)
             case Close():
                 self._close(verdict.outcome)
             case Continue():
-                self._queue.accept(verdict.job)
-                self._log("continued", facts.job_id, f"as generation {verdict.job.generation}")
+                if self.accept(facts.job_id, verdict.job) is not None:
+                    self._log("continued", facts.job_id, f"as generation {verdict.job.generation}")
             case Admit():
                 self._admit(verdict.decision)
             case Decide():
@@ -72,6 +72,16 @@ class Publisher:
             case Lose():
                 self._attempts.lose(verdict.attempt_id)
                 self._log("unknown", verdict.attempt_id, "")
+
+    def accept(self, predecessor: str, following: Job) -> Accepted | None:
+        """Publish the next generation; None when its predecessor was compacted meanwhile (rules 4 and 13).
+
+        Jobs are compacted under the project's lock: a purge either finds this job or has gone before it.
+        """
+        with locked(self._memory, following.project):
+            if isinstance(self._queue.outcome(predecessor), OutcomeTombstone):
+                return None
+            return self._queue.accept(following)
 
     def decide(self, job: Job, verdict: Decide, attempts: tuple[Attempt, ...]) -> Decision:
         """Elect an end; the decision that stands is returned, whoever made it."""
@@ -113,15 +123,6 @@ class Publisher:
         self._queue.close(ended)
         self._log("closed", ended.job_id, f"{ended.state} {ended.reason}".strip())
 
-    def _announce(self, ended: Outcome) -> None:
-        lane = lane_of(ended.job_id)
-        receipt = self._memory.receipt(lane.project, ended.job_id)
-        revision = None
-        if receipt is not None and receipt.revision_seq is not None:
-            found = self._memory.revision(lane.project, lane.branch_id, receipt.revision_seq)
-            revision = found if isinstance(found, Revision) else None
-        self._queue.announce(event(ended, revision))
-
     def _admit(self, decision: Decision) -> None:
         lane = lane_of(decision.job_id)
         with locked(self._memory, lane.project) as held:
@@ -129,7 +130,7 @@ class Publisher:
                 return
             begun = held.transaction(decision.job_id)
             if begun is None:
-                branch = held.branch(lane.branch_id)
+                branch = present(held.branch(lane.branch_id), lane.project, lane.branch_id)
                 now_ms = self._clock.now_ms()
                 intent = judge(decision, branch, forgotten=held.buried, now_ms=now_ms)
                 held.begin(intent)
@@ -161,3 +162,14 @@ def make_decision(job: Job, verdict: Decide, attempts: tuple[Attempt, ...], *, n
         attempts=len(attempts),
         decided_ms=now_ms,
     )
+
+
+def announce(ended: Outcome, *, queue: Queue, memory: Memory) -> None:
+    """Tell an end in the mailbox, with the revision that came of it."""
+    lane = lane_of(ended.job_id)
+    receipt = memory.receipt(lane.project, ended.job_id)
+    revision = None
+    if receipt is not None and receipt.revision_seq is not None:
+        found = memory.revision(lane.project, lane.branch_id, receipt.revision_seq)
+        revision = found if isinstance(found, Revision) else None
+    queue.announce(event(ended, revision))

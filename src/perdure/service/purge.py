@@ -14,6 +14,9 @@ from typing import TypeVar
 
 import msgspec
 
+from perdure.core.attempt import Attempt
+from perdure.core.decision import DecisionKind
+from perdure.core.job import lane_of
 from perdure.core.memory import Branch, Entry, Remove, plan
 from perdure.core.protocol import Decide
 from perdure.core.text import normalize_key
@@ -31,6 +34,8 @@ from perdure.service.retention import Retention
 from perdure.service.transact import commit, locked
 
 WAIT_SECONDS = 10.0
+REVISIONS_BATCH = 16
+"""Revisions that are redacted under one hold of the lock: foreground writes must not wait for long."""
 PAUSE_SECONDS = 0.2
 
 Expire = Callable[[str, tuple[str, ...]], int]
@@ -102,7 +107,10 @@ class PurgeService:
         if len(needle.folded) < CHARS_MIN:
             msg = f"a text of fewer than {CHARS_MIN} characters would be found almost everywhere."
             raise Refused(msg, advice="Name the entry by its id, and purge a longer text.")
+        done.left.clear()  # what was left of an earlier purge may have ended while this one waited
         self._sweep(scope, needle, done, wait_seconds)
+        self._resume(scope, done)
+        done.left = list(dict.fromkeys(done.left))
         done.elsewhere = self._erase.other_scopes(scope, needle.in_bytes)
         return done
 
@@ -127,15 +135,19 @@ class PurgeService:
         )
         until = self._clock.boot_seconds() + wait_seconds
         before: list[str] = []
+        shown = True
         while True:
             purge = self._planned(scope, needle, purge)
             with locked(self._memory, scope) as held_scope:
                 found = _entries(self._branches(held_scope, scope), needle)
                 self._bury(held_scope, found.values(), needle.folded)
                 purge = self._clear_branches(held_scope, purge, frozenset(found), done)
+            if shown or found:
+                purge = self._halt(purge)
+            shown = False
             self._carry_out(purge, done)
+            flying = self._in_flight(purge)  # before the look: a result that comes after it is one of these
             held = [place.path for place in self._erase.places(scope, needle.in_bytes)]
-            flying = self._in_flight(purge.jobs)
             if (not flying and held in ([], before)) or self._clock.boot_seconds() >= until:
                 break
             before = held
@@ -151,8 +163,9 @@ class PurgeService:
                 entries = [entry for branch in self._branches(held, scope) for entry in branch.entries]
                 self._bury(held, (entry for entry in entries if entry.entry_id in begun.entries))
                 purge = self._clear_branches(held, begun, frozenset(begun.entries), done)
+            flying = self._in_flight(purge)
             self._carry_out(purge, done)
-            self._conclude(purge, self._in_flight(purge.jobs), done)
+            self._conclude(purge, flying, done)
         return bool(plans)
 
     def _conclude(self, purge: PurgePlan, flying: list[str], done: Purged) -> None:
@@ -160,13 +173,14 @@ class PurgeService:
         done.left += [
             f"{attempt}: its call is in flight; purge again when it has ended" for attempt in flying
         ]
+        self._erase.settle(purge.scope)
         if not flying:
             self._erase.drop_plan(purge)
 
     def _planned(self, scope: str, needle: Needle, purge: PurgePlan) -> PurgePlan:
         """The plan with all that holds the text now, durable before any of it is touched."""
-        found = (self._memory.branch(scope, row.branch_id) for row in self._memory.branches(scope))
-        entries = _entries([branch for branch in found if branch is not None], needle)
+        found = self._read(scope, lambda branch_id: self._memory.branch(scope, branch_id))
+        entries = _entries(found, needle)
         purge = msgspec.structs.replace(purge, entries=_union(purge.entries, sorted(entries)))
         purge = _extended(purge, self._erase.places(scope, needle.in_bytes))
         self._erase.put_plan(purge)
@@ -219,15 +233,20 @@ class PurgeService:
 
     def _carry_out(self, purge: PurgePlan, done: Purged) -> None:
         """Everything that a plan names; a damaged record is passed over, and found again by the next look."""
-        with locked(self._memory, purge.scope):
-            for branch_id, seq in purge.revisions:
-                with contextlib.suppress(Damaged, NewerVersion):
-                    done.revisions += self._erase.redact_revision(purge.scope, branch_id, seq)
-        ended = tuple(job_id for job_id in purge.jobs if self._end(job_id, done))
+        for begin in range(0, len(purge.revisions), REVISIONS_BATCH):
+            with locked(self._memory, purge.scope):
+                for branch_id, seq in purge.revisions[begin : begin + REVISIONS_BATCH]:
+                    with contextlib.suppress(Damaged, NewerVersion):
+                        done.revisions += self._erase.redact_revision(purge.scope, branch_id, seq)
+        self._erase.remove_exposures(purge.scope)
+        ended = tuple(job_id for job_id in purge.jobs if self._end(job_id, "dropped", done))
         if ended:
             self._expire(purge.scope, ended)
             done.jobs += [job_id for job_id in ended if job_id not in done.jobs]
+        owners = {a.attempt_id: a.reserved.job_id for a in self._attempts.all() if a.reserved is not None}
         for attempt in purge.results:
+            if attempt in owners and not self._end(owners[attempt], "superseded", done):
+                continue
             with contextlib.suppress(Damaged, NewerVersion):
                 done.results += self._erase.redact_result(attempt)
         done.copies += self._erase.remove_copies(purge.copies)
@@ -235,8 +254,23 @@ class PurgeService:
 
     # -- jobs
 
-    def _end(self, job_id: str, done: Purged) -> bool:
-        """Close a job that holds the text, dropping an open one. False when a damaged record prevents it."""
+    def _halt(self, purge: PurgePlan) -> PurgePlan:
+        """Note the reviews under way, which may show what has just left memory; those not sent are cancelled.
+
+        Whatever is reserved later reads the branch again before it is sent, and shows nothing of it.
+        """
+        under_way = tuple(attempt for attempt in self._open() if _scope(attempt) == purge.scope)
+        self._publisher.cancel_unsent(under_way, "purged")
+        noted = {attempt.attempt_id for attempt in under_way}
+        sent = [attempt.attempt_id for attempt in self._open() if attempt.attempt_id in noted]
+        purge = msgspec.structs.replace(purge, results=_union(purge.results, sent))
+        self._erase.put_plan(purge)
+        return purge
+
+    def _end(self, job_id: str, kind: DecisionKind, done: Purged) -> bool:
+        """Close a job, an open one by dropping it or, when another's text came into its review, by reviewing
+        its evidence again. False when a damaged record prevents it.
+        """
         try:
             if self._queue.outcome(job_id) is not None:
                 return True
@@ -244,9 +278,9 @@ class PurgeService:
             if decision is None:
                 job = self._queue.job(job_id)
                 if job is None:
-                    return False
+                    return kind == "superseded"
                 made = self._attempts.of_job(job_id)
-                decision = self._publisher.decide(job, Decide("dropped", "purged", None), made)
+                decision = self._publisher.decide(job, Decide(kind, "purged", None), made)
                 self._publisher.cancel_unsent(made, "purged")
             if decision.kind == "dropped":
                 done.dropped.append(job_id)
@@ -254,21 +288,36 @@ class PurgeService:
         except (Damaged, NewerVersion):
             return False
 
-    def _in_flight(self, job_ids: tuple[str, ...]) -> list[str]:
-        """Calls for these jobs whose owners live: their results may still come, with text in them."""
+    def _in_flight(self, purge: PurgePlan) -> list[str]:
+        """Calls whose owners live: their results may still come, with text in them."""
         return [
             attempt.attempt_id
+            for attempt in self._open()
+            if attempt.attempt_id in purge.results
+            or (attempt.reserved is not None and attempt.reserved.job_id in purge.jobs)
+        ]
+
+    def _open(self) -> list[Attempt]:
+        """The attempts that an owner who lives may still act on."""
+        return [
+            attempt
             for attempt in self._attempts.all()
-            if attempt.reserved is not None
-            and attempt.reserved.job_id in job_ids
-            and attempt.state == "dispatched"
+            if attempt.open
+            and attempt.reserved is not None
             and not self._claims.gone(attempt.reserved.worker)
         ]
 
     # -- branches
 
     def _branches(self, held: HeldMemory, scope: str) -> list[Branch]:
-        found = [held.branch(row.branch_id) for row in self._memory.branches(scope)]
+        return self._read(scope, held.branch)
+
+    def _read(self, scope: str, read: Callable[[str], Branch | None]) -> list[Branch]:
+        """The branches that can be read; one that cannot is left, and named, when its file holds the text."""
+        found: list[Branch | None] = []
+        for row in self._memory.branches(scope):
+            with contextlib.suppress(Damaged, NewerVersion):
+                found.append(read(row.branch_id))
         return [branch for branch in found if branch is not None]
 
     def _entry(self, scope: str, which: str) -> Entry:
@@ -276,12 +325,14 @@ class PurgeService:
         rows = sorted(self._memory.branches(scope), key=lambda row: row.name != self._memory.selected(scope))
         missing: NotFound | None = None
         for row in rows:
-            branch = self._memory.branch(scope, row.branch_id)
             try:
+                branch = self._memory.branch(scope, row.branch_id)
                 if branch is not None:
                     return find_one(which, branch)
             except NotFound as error:
                 missing = missing or error
+            except (Damaged, NewerVersion):
+                continue
         raise missing or NotFound(f"no entry has the id, key or text {which!r}.")
 
 
@@ -304,6 +355,10 @@ def _extended(purge: PurgePlan, places: tuple[Place, ...]) -> PurgePlan:
         results=_union(purge.results, (place.name for place in places if place.kind == "result")),
         copies=_union(purge.copies, (place.path for place in places if place.kind == "copy")),
     )
+
+
+def _scope(attempt: Attempt) -> str:
+    return lane_of(attempt.reserved.job_id).project if attempt.reserved is not None else ""
 
 
 def _union(known: tuple[_T, ...], more: Iterable[_T]) -> tuple[_T, ...]:

@@ -38,6 +38,7 @@ from perdure.core.text import check_entry_text, check_key, normalize_key
 from perdure.errors import Ambiguous, CapacityRefused, NotFound, Refused, StaleBranch, TextRefused, UsageError
 from perdure.ports.clock import Clock, Ids
 from perdure.ports.memory import BranchName, HeldMemory, Memory, Tombstone
+from perdure.service.facts import present, present_branch, row_named
 from perdure.service.transact import commit, locked
 
 BRANCH_NAME_CHARS_MAX = 60
@@ -73,14 +74,10 @@ class MemoryService:
     def branch(self, name: str | None = None) -> Branch:
         """The named branch as it is on disk now; without a name the selected one. Raises NotFound."""
         row = self._row(name)
-        found = self._memory.branch(self._scope, row.branch_id)
-        if found is None:
-            msg = f"branch {row.name!r} is gone."
-            raise NotFound(msg)
-        return found
+        return present_branch(self._memory, self._scope, row.branch_id)
 
     def branches(self) -> tuple[BranchName, ...]:
-        """All branches, main first."""
+        """All branches, main first; one that cannot be read is listed with its problem."""
         return self._memory.branches(self._scope)
 
     def selected(self) -> str:
@@ -146,8 +143,11 @@ class MemoryService:
         importance: Importance | None = None,
         expected: str | None = None,
         branch: str | None = None,
+        relearn: bool = False,
     ) -> Written:
-        """Change one entry, found by id, key or unique text; `expected` is its digest (M-05)."""
+        """Change one entry, found by id, key or unique text; `expected` is its digest (M-05). `relearn` takes
+        a text that was forgotten.
+        """
         if text is None and kind is None and key is None and importance is None:
             msg = "nothing to change was given."
             raise UsageError(msg, advice="Give a new text, --kind, --key or --importance.")
@@ -156,9 +156,12 @@ class MemoryService:
         if kind is not None:
             _check_kind(kind)
 
-        def edits(_held: HeldMemory, now: Branch) -> tuple[Edit, ...]:
-            entry = find_one(which, now)
-            return (Replace(entry.entry_id, clean, kind, named, importance, "tool", expected),)
+        def edits(held: HeldMemory, now: Branch) -> tuple[Edit, ...]:
+            change = Replace(find_one(which, now).entry_id, clean, kind, named, importance, "tool", expected)
+            if not relearn:
+                _plan(now, (change,), self._clock.now_ms())
+                refuse_forgotten(held, (change,))
+            return (change,)
 
         return self._change("replace", branch, edits)
 
@@ -199,16 +202,20 @@ class MemoryService:
                 msg = f"branch {now.name!r}: planned on {planned_on[:12]}, found {now.digest[:12]}."
                 raise StaleBranch(msg, advice="Nothing was changed. Read it again and retry.")
             if not relearn:
+                _plan(now, edits, self._clock.now_ms())
                 refuse_forgotten(held, edits)
             return edits
 
         return self._change(cause, branch, check)
 
     def undo(self, seq: int | None = None, *, branch: str | None = None) -> Written:
-        """Invert one revision, by default the newest (M-09). Unrelated later writes survive."""
+        """Invert one revision, by default the newest (M-09). Unrelated later writes survive.
+
+        Raises Refused when that would bring back what was forgotten since (M-12).
+        """
         row = self._row(branch)
         with locked(self._memory, self._scope) as held:
-            now = _present(held.branch(row.branch_id), row.name)
+            now = present(held.branch(row.branch_id), self._scope, row.branch_id)
             revision = self._undoable(row, seq)
             now_ms = self._clock.now_ms()
             try:
@@ -217,6 +224,7 @@ class MemoryService:
             except EditRefused as refused:
                 msg = f"revision {revision.seq} cannot be undone: {refused.message}."
                 raise Refused(msg, advice="perdure history shows what came after it.") from refused
+            _refuse_undoing(held, revision.seq, planned.changes)
             return self._commit(held, "undo", now, planned, now_ms, undoes=revision.seq)
 
     def fork(self, name: str, *, source: str | None = None) -> BranchName:
@@ -227,7 +235,7 @@ class MemoryService:
             if any(row.name == name for row in self._memory.branches(self._scope)):
                 msg = f"a branch {name!r} exists already."
                 raise Refused(msg, advice=f"perdure branch use {name} switches to it.")
-            base = _present(held.branch(origin.branch_id), origin.name)
+            base = present(held.branch(origin.branch_id), self._scope, origin.branch_id)
             now_ms = self._clock.now_ms()
             copy = msgspec.structs.replace(
                 base,
@@ -260,7 +268,7 @@ class MemoryService:
     ) -> Written:
         row = self._row(branch)
         with locked(self._memory, self._scope) as held:
-            now = _present(held.branch(row.branch_id), row.name)
+            now = present(held.branch(row.branch_id), self._scope, row.branch_id)
             now_ms = self._clock.now_ms()
             planned = _plan(now, make(held, now), now_ms)
             return self._commit(held, cause, now, planned, now_ms)
@@ -314,11 +322,7 @@ class MemoryService:
         wanted = name or self.selected()
         if wanted == MAIN:
             return BranchName(main_branch_id(self._scope), MAIN, None, 0, 0)
-        for row in self._memory.branches(self._scope):
-            if row.name == wanted:
-                return row
-        msg = f"there is no branch {wanted!r}."
-        raise NotFound(msg, advice="perdure branch list shows them.")
+        return row_named(self._memory.branches(self._scope), wanted)
 
 
 def refuse_forgotten(held: HeldMemory, edits: tuple[Edit, ...]) -> None:
@@ -329,6 +333,19 @@ def refuse_forgotten(held: HeldMemory, edits: tuple[Edit, ...]) -> None:
         listed = "; ".join(repr(shown(text)) for text in back)
         msg = f"{len(back)} texts were forgotten on purpose: {listed}."
         raise Refused(msg, advice="Nothing was changed. To store them again, repeat with --relearn.")
+
+
+def _refuse_undoing(held: HeldMemory, seq: int, changes: tuple[Change, ...]) -> None:
+    texts = [c.after.text for c in changes if c.after is not None and c.after.text != _text(c.before)]
+    back = [text for text in texts if held.buried(text, None, 0)]
+    if back:
+        listed = "; ".join(repr(shown(text)) for text in back)
+        msg = f"undoing revision {seq} would bring back what was forgotten on purpose: {listed}."
+        raise Refused(msg, advice="To store it again, use perdure remember --relearn.")
+
+
+def _text(entry: Entry | None) -> str | None:
+    return entry.text if entry is not None else None
 
 
 def find_one(which: str, branch: Branch) -> Entry:
@@ -374,13 +391,6 @@ def refusal(refused: EditRefused, *, advice: str = "") -> Refused:
     return Refused(f"{refused.message}.", advice=advice)
 
 
-def _present(branch: Branch | None, name: str) -> Branch:
-    if branch is None:
-        msg = f"branch {name!r} is gone."
-        raise NotFound(msg)
-    return branch
-
-
 def _check_kind(kind: str) -> None:
     fault = check_kind(kind)
     if fault:
@@ -388,10 +398,24 @@ def _check_kind(kind: str) -> None:
 
 
 def _check_branch_name(name: str) -> None:
-    plain = name.isprintable() and name == name.strip() and name
-    if not plain or len(name) > BRANCH_NAME_CHARS_MAX or name == MAIN:
+    if name.casefold() == MAIN:
+        msg = f"{name!r} cannot name a new branch: every memory has {MAIN!r} from the start."
+        raise UsageError(msg, advice="Choose another name.")
+    plain = name.isprintable() and name == name.strip() and not name.startswith("-")
+    if not plain or len(name) > BRANCH_NAME_CHARS_MAX or _like_a_path(name):
         msg = (
-            f"{name!r} cannot name a branch: 1 to {BRANCH_NAME_CHARS_MAX} printable characters, not {MAIN!r}."
+            f"{name[:BRANCH_NAME_CHARS_MAX]!r} cannot name a branch: a name has 1 to {BRANCH_NAME_CHARS_MAX} "
+            'printable characters, begins with no "-", and is no path.'
         )
-        raise UsageError(msg)
-    check_key(name)
+        raise UsageError(msg, advice="Choose another name.")
+    try:
+        check_key(name)
+    except TextRefused as refused:
+        message = refused.message.replace("The key", "The branch name").replace("such keys", "such names")
+        message = message.replace("a key", "a branch name")
+        raise TextRefused(refused.code, message, advice="Choose another name.") from refused
+
+
+def _like_a_path(name: str) -> bool:
+    """Whether a name would lead elsewhere where somebody takes it for a path; "feature/tea" does not."""
+    return "\\" in name or any(part in {"", ".", ".."} for part in name.split("/"))

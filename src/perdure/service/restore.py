@@ -11,13 +11,14 @@ from collections.abc import Iterator
 import msgspec
 
 from perdure.core.admission import Revision, RevisionTombstone
+from perdure.core.job import is_job_id
 from perdure.core.memory import MAIN, Branch, empty_main, main_branch_id
-from perdure.errors import PerdureError
+from perdure.errors import Conflict, Damaged, LockTimeout, PerdureError
 from perdure.ports.inspect import Inspect, ScopeRecords, Snapshot
 from perdure.ports.memory import HeldMemory, Memory
 from perdure.service.chain import replay
 from perdure.service.invariants import check_invariants
-from perdure.service.transact import locked
+from perdure.service.transact import roll_forward
 from perdure.service.violation import place
 
 
@@ -28,6 +29,7 @@ class Restored(msgspec.Struct, frozen=True):
     copies: tuple[str, ...]
     refused: tuple[str, ...]
     finished: int  # transactions that were open and are finished
+    cleared: tuple[str, ...] = ()  # damaged intents that had nothing left to do
 
 
 class RestoreService:
@@ -38,33 +40,80 @@ class RestoreService:
 
     def restore(self) -> Restored:
         """Restore every branch that needs it, then finish open transactions. Raises LockTimeout."""
-        branches: list[str] = []
-        copies: list[str] = []
-        refused: list[str] = []
-        for scope in sorted({name for name, _ in _broken_branches(self._inspect.snapshot())}):
-            with self._memory.hold(scope) as held:
-                self._restore_scope(held, scope, branches, copies, refused)
-        finished = sum(self._finish(scope, refused) for scope in self._inspect.snapshot().scopes)
-        return Restored(tuple(branches), tuple(copies), tuple(refused), finished)
+        work = _Work(self._inspect, self._memory)
+        for scope in self._inspect.snapshot().scopes:
+            work.mend(scope)
+        return Restored(
+            branches=tuple(work.branches),
+            copies=tuple(work.copies),
+            refused=tuple(work.refused),
+            finished=work.finished,
+            cleared=tuple(work.cleared),
+        )
 
-    def _restore_scope(
-        self, held: HeldMemory, scope: str, branches: list[str], copies: list[str], refused: list[str]
-    ) -> None:
-        """Look again under the lock, so that nobody's write is undone."""
-        snapshot = self._inspect.snapshot()
-        records = snapshot.scopes[scope]
-        for name, branch_id in _broken_branches(snapshot):
-            if name != scope:
-                continue
-            path = f"{place(scope)}/branches/{branch_id}"
-            rebuilt, why = self._rebuilt(records, branch_id, path)
-            if rebuilt is None:
-                refused.append(f"{path}: {why}")
-                continue
-            copy = self._inspect.copy_aside(path, "replaced by verify --restore")
-            copies += [copy] if copy is not None else []
-            held.put_branch(rebuilt)
-            branches.append(path)
+
+class _Work:
+    """One run: what was done so far."""
+
+    def __init__(self, inspect: Inspect, memory: Memory) -> None:
+        self._inspect, self._memory = inspect, memory
+        self.branches: list[str] = []
+        self.copies: list[str] = []
+        self.refused: list[str] = []
+        self.cleared: list[str] = []
+        self.finished = 0
+
+    def mend(self, scope: str) -> None:
+        """A scope under its lock. What was begun is finished after its branch is back, not before, since a
+        lost or older branch would end it as a conflict.
+        """
+        try:
+            with self._memory.hold(scope) as held:
+                snapshot = self._inspect.snapshot()
+                for name, branch_id in _broken_branches(snapshot):
+                    if name == scope:
+                        self._restore(held, snapshot.scopes[scope], branch_id)
+                for transaction, why in self._finish(held):
+                    self._clear(held, scope, transaction, why)
+        except LockTimeout:
+            raise
+        except PerdureError as error:
+            self.refused.append(f"{place(scope)}: {error.message}")
+
+    def _finish(self, held: HeldMemory) -> list[tuple[str, str]]:
+        """Every open transaction that can be finished; the others, and why not."""
+        stuck: list[tuple[str, str]] = []
+        for transaction in held.begun():
+            try:
+                roll_forward(held, transaction)
+                self.finished += 1
+            except (Damaged, Conflict) as error:
+                stuck.append((transaction, error.message))
+        return stuck
+
+    def _clear(self, held: HeldMemory, scope: str, transaction: str, why: str) -> None:
+        stays = _may_still_act(self._inspect.snapshot(), scope, transaction)
+        if stays is not None:
+            self.refused.append(f"{why} {stays}".rstrip())
+            return
+        path = f"{place(scope)}/admissions/{transaction}"
+        self._keep(path)
+        held.discard(transaction)
+        self.cleared.append(path)
+
+    def _restore(self, held: HeldMemory, records: ScopeRecords, branch_id: str) -> None:
+        path = f"{place(records.scope)}/branches/{branch_id}"
+        rebuilt, why = self._rebuilt(records, branch_id, path)
+        if rebuilt is None:
+            self.refused.append(f"{path}: {why}")
+            return
+        self._keep(path)
+        held.put_branch(rebuilt)
+        self.branches.append(path)
+
+    def _keep(self, path: str) -> None:
+        copy = self._inspect.copy_aside(path, "replaced by verify --restore")
+        self.copies += [copy] if copy is not None else []
 
     def _rebuilt(self, scope: ScopeRecords, branch_id: str, path: str) -> tuple[Branch | None, str]:
         revisions = scope.revisions.get(branch_id, {})
@@ -95,17 +144,31 @@ class RestoreService:
             for parent in dict.fromkeys(parents):
                 yield msgspec.structs.replace(main, branch_id=branch_id, name=name, parent=parent)
 
-    def _finish(self, scope: str, refused: list[str]) -> int:
-        """Taking the lock finishes every open intent."""
-        try:
-            with self._memory.hold(scope) as held:
-                begun = len(held.begun())
-            if begun:
-                with locked(self._memory, scope):
-                    return begun
-        except PerdureError as error:
-            refused.append(f"{place(scope)}: {error.message}")
-        return 0
+
+def _may_still_act(snapshot: Snapshot, scope: str, transaction: str) -> str | None:
+    """Why an intent that was not finished has to stay; None when it is damaged and has no effect left to
+    finish: all branches are what their last revisions say, and a review did not take effect or is closed.
+    """
+    records, base = snapshot.scopes[scope], place(scope)
+    unread = {one.path for one in snapshot.unread if not one.newer}
+    if f"{base}/admissions/{transaction}" not in unread:
+        return ""
+    if any(path.startswith((f"{base}/branches/", f"{base}/revisions/")) for path in unread):
+        return "It stays until the branches and revisions beside it can be read."
+    if any(not _agrees(records, branch_id) for branch_id in {*records.branches, *records.revisions}):
+        return "It stays: a branch is not what its last revision says."
+    took_effect = any(r.transaction == transaction for b in records.revisions.values() for r in b.values())
+    if is_job_id(transaction) and took_effect and transaction not in records.outcomes:
+        return "It stays: its review took effect and is not closed, and would be judged again."
+    return None
+
+
+def _agrees(records: ScopeRecords, branch_id: str) -> bool:
+    branch, revisions = records.branches.get(branch_id), records.revisions.get(branch_id, {})
+    if not revisions:
+        return branch is None
+    newest = revisions[max(revisions)]
+    return branch is not None and (newest.seq, newest.result_digest) == (branch.seq, branch.digest)
 
 
 def _all_fit(states: dict[int, Branch | None], ordered: list[Revision | RevisionTombstone]) -> bool:
@@ -116,12 +179,15 @@ def _all_fit(states: dict[int, Branch | None], ordered: list[Revision | Revision
 
 
 def _broken_branches(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Scope and id of branches that are unreadable, missing, or not what their last revision says."""
-    codes = {"damaged", "branch-missing", "branch-digest"}
-    paths = {violation.path for violation in check_invariants(snapshot) if violation.code in codes}
+    """Scope and id of branches that are unreadable, missing, older than their history, or not what their
+    last revision says.
+    """
+    codes = {"damaged": "branches", "branch-missing": "branches", "branch-digest": "branches"}
+    codes["sequence"] = "revisions"
+    found = {(v.path, codes[v.code]) for v in check_invariants(snapshot) if v.code in codes}
     return [
         (scope.scope, path.rpartition("/")[2])
         for scope in snapshot.scopes.values()
-        for path in sorted(paths)
-        if path.startswith(f"{place(scope.scope)}/branches/")
+        for path, folder in sorted(found)
+        if path.startswith(f"{place(scope.scope)}/{folder}/")
     ]

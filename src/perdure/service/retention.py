@@ -6,7 +6,8 @@ only then does the rest of its job go, in any order. Whatever a crash leaves is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -18,7 +19,7 @@ from perdure.ports.clock import Clock
 from perdure.ports.memory import Memory
 from perdure.ports.queue import Queue
 from perdure.ports.retain import Ledger, Mark, Retain
-from perdure.service.publish import Log
+from perdure.service.publish import Log, announce
 from perdure.service.transact import locked, roll_forward
 
 DAY_MS = 86_400_000
@@ -70,19 +71,35 @@ class Retention:
             self._last_run = mark.boot_seconds if mark is not None and here else -RUN_SECONDS_MIN
         return not 0 <= self._clock.boot_seconds() - self._last_run < RUN_SECONDS_MIN
 
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        """Removals in it have the room that they need, on a full disk too (rule 7)."""
+        if self._retain.give_up_ballast():
+            self._log("ballast", "", "the disk is full: what was kept back for removals is used")
+        try:
+            yield
+        finally:
+            self._retain.stock_ballast()
+
     def run(self, now_ms: int | None = None) -> Expired:
         """Take away everything that has expired at `now_ms`, by default the wall clock's time.
 
         A clock that jumped ahead moves one run by 48 hours at most.
         """
+        with self.room():
+            return self._run(now_ms)
+
+    def _run(self, now_ms: int | None) -> Expired:
         self._last_run = self._clock.boot_seconds()
         believed_ms = self._believe(self._clock.now_ms() if now_ms is None else now_ms)
         done = Expired()
         for scope in (*self._retain.projects(), USER_SCOPE):
             self._guarded(done, scope, partial(self._sweep_scope, done, scope, believed_ms))
+        self._guarded(done, "results", partial(self._strip_results, done, believed_ms))
         for day in self._ledger.days():
             if day < _day(believed_ms, back=BUDGET_DAYS):
                 self._guarded(done, day, partial(self._close_day, done, day))
+        done.swept += self._retain.sweep_quarantine(believed_ms - self._evidence_ms)
         done.swept += self._retain.sweep_home()
         self._log("expired", "", f"{done.jobs} jobs, {done.records} records, {done.days} days")
         return done
@@ -111,7 +128,9 @@ class Retention:
         if scope != USER_SCOPE:
             self._compact(done, scope)
             expired = tuple(
-                job for job in self._retain.candidates(scope) if self._expired(done, job, believed_ms)
+                job
+                for job in self._retain.candidates(scope)
+                if self._expired(done, job, believed_ms) and not self._announced_now(job)
             )
             done.records += self.expire(scope, expired)
             done.jobs += len(expired)
@@ -128,10 +147,12 @@ class Retention:
                     done.compacted += 1
 
     def _expired(self, done: Expired, job_id: str, believed_ms: int) -> bool:
-        """A job that settled too lately to have expired is told by its name alone."""
-        if int(job_id[:12], 16) + self._evidence_ms > believed_ms:
-            return False
+        """A job that settled too lately has not expired, unless it was purged: then what stands beside the
+        tombstone came late, from a writer that died before it took it away again.
+        """
         try:
+            if int(job_id[:12], 16) + self._evidence_ms > believed_ms:
+                return self._retain.entombed(job_id)
             ended = self._queue.outcome(job_id)
         except (Damaged, NewerVersion) as error:
             done.left.append(f"{job_id}: {error.message}")
@@ -139,6 +160,19 @@ class Retention:
         if isinstance(ended, Outcome):
             return ended.ended_ms + self._evidence_ms <= believed_ms
         return ended is not None
+
+    def _announced_now(self, job_id: str) -> bool:
+        """A crash before the mailbox left an end untold: told now, its job expires with the next run."""
+        ended = self._queue.outcome(job_id)
+        if not isinstance(ended, Outcome) or self._queue.event_present(job_id):
+            return False
+        announce(ended, queue=self._queue, memory=self._memory)
+        self._log("announced", job_id, ended.state)
+        return True
+
+    def _strip_results(self, done: Expired, believed_ms: int) -> None:
+        """A result holds what the reviewer wrote about the evidence: it expires with it (E-05)."""
+        done.records += self._ledger.strip_results(lambda job_id: self._expired(done, job_id, believed_ms))
 
     def _close_day(self, done: Expired, day: str) -> None:
         done.days += self._ledger.close_day(day) is not None

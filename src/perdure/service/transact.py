@@ -16,7 +16,7 @@ from perdure.core.transaction import (
     PutRevision,
     next_transaction_step,
 )
-from perdure.errors import StaleBranch
+from perdure.errors import DiskFailed, DiskFull, PerdureError, StaleBranch, StorageError
 from perdure.ports.memory import HeldMemory, Memory
 
 
@@ -25,7 +25,7 @@ def locked(memory: Memory, scope: str) -> Iterator[HeldMemory]:
     """Hold a scope with every begun transaction finished (rule 5)."""
     with memory.hold(scope) as held:
         for transaction in held.begun():
-            roll_forward(held, transaction)
+            _finish(held, transaction, "an earlier change is recorded, and this command did nothing")
         yield held
 
 
@@ -54,6 +54,39 @@ def roll_forward(held: HeldMemory, transaction: str) -> bool:
                 return clean
 
 
+def _finish(held: HeldMemory, transaction: str, standing: str) -> bool:
+    """Roll a durable transaction forward. False when it ended as a conflict.
+
+    A disk that fails on the way takes nothing back: the error says what stands, and the next lock holder
+    goes on. Where only the tidying is left, the change is complete and the tidying waits for that holder.
+    """
+    try:
+        return roll_forward(held, transaction)
+    except StorageError as error:
+        if type(error) not in {StorageError, DiskFull, DiskFailed}:
+            raise
+        ended = None if isinstance(error, DiskFailed) else _ended(held, transaction)
+        if ended is not None:
+            return ended
+        advice = "Free some space." if isinstance(error, DiskFull) else error.advice
+        raise type(error)(
+            f"{standing}; finishing it failed: {error.message}",
+            advice=f"{advice} Do not repeat the change: the next command that writes finishes it.",
+        ) from error
+
+
+def _ended(held: HeldMemory, transaction: str) -> bool | None:
+    """Whether a transaction ended clean; None when more than its tidying is left, or nobody can tell."""
+    try:
+        facts = held.transaction(transaction)
+    except PerdureError:
+        return None
+    if facts is None:
+        return True
+    tidying = isinstance(next_transaction_step(facts), Compact | Finished)
+    return facts.completion is None or not facts.completion.conflict if tidying else None
+
+
 def commit(
     held: HeldMemory,
     *,
@@ -66,7 +99,11 @@ def commit(
     notes: tuple[Note, ...] = (),
     now_ms: int,
 ) -> Revision:
-    """Carry out a foreground change, planned on `base` under this lock. Durable when it returns (G-04)."""
+    """Carry out a foreground change, planned on `base` under this lock. Durable when it returns (G-04).
+
+    DiskFull says that nothing was changed when the change could not be recorded; any failure of the disk
+    after that says that it is recorded.
+    """
     base_digest = base.digest if base is not None else None
     revision = Revision(
         branch_id=after.branch_id,
@@ -97,8 +134,11 @@ def commit(
         successor=None,
         begun_ms=now_ms,
     )
-    held.begin(intent)
-    if not roll_forward(held, transaction):
+    try:
+        held.begin(intent)
+    except DiskFull as full:
+        raise DiskFull(f"{full.message.rstrip('.')}; nothing was changed.", advice=full.advice) from full
+    if not _finish(held, transaction, "the change is recorded"):
         msg = f"branch {after.name!r} changed while it was being written."
         raise StaleBranch(msg, advice="Nothing was lost; read it again and retry.")
     return revision

@@ -15,6 +15,7 @@ from perdure.core.admission import Revision
 from perdure.core.attempt import day_of
 from perdure.core.memory import Change, Entry
 from perdure.core.secrets import find_secrets
+from perdure.errors import Damaged
 from perdure.ports.claims import Claims
 from perdure.ports.inspect import Found, Inspect, ScopeRecords, Snapshot
 from perdure.service.invariants import check_invariants, check_rest, rule_text
@@ -35,6 +36,7 @@ _ADVICE = {
     "forgotten": "Forget it again with perdure forget, and please report this.",
     "second-effect": "Undo one of the two with perdure undo, and please report this.",
 }
+_IDENTITY_ADVICE = "Move that file away, then run perdure init in the project: it is written again."
 _OTHERWISE = "Nothing was changed. Keep the folder as it is and please report this."
 
 
@@ -66,6 +68,20 @@ class Verified(msgspec.Struct, frozen=True):
         return all(finding.severity != "fault" for finding in self.findings)
 
 
+def unopened(damaged: Damaged) -> Verified:
+    """What can be said of a home whose own file, `format` or `key`, cannot be read."""
+    finding = Finding(
+        severity="fault",
+        code="damaged",
+        path=damaged.path,
+        found=damaged.reason,
+        expected="the home's own record, without which nothing else is opened",
+        advice=f"Put {damaged.path} back from a copy of the home; nothing else was touched. Without a copy "
+        "keep the folder, set PERDURE_HOME to a new one, and run perdure init.",
+    )
+    return Verified((finding,), branches=0, revisions=0, jobs=0, attempts=0, files=0, workers=())
+
+
 class VerifyService:
     """Looks at all of a home without changing anything and without a lock."""
 
@@ -82,7 +98,7 @@ class VerifyService:
         findings = (
             *_broken(snapshot),
             *_unfinished(snapshot, gone),
-            *_files(files),
+            *_files(files, set(snapshot.foreign)),
             *_foreign(snapshot),
             *_texts(snapshot),
             *_still_there(snapshot),
@@ -114,7 +130,9 @@ def _broken(snapshot: Snapshot) -> Iterator[Finding]:
             path=violation.path,
             found=violation.found,
             expected=f"{violation.expected} ({violation.invariant}: {rule_text(violation.invariant)})",
-            advice=_ADVICE.get(violation.code, _OTHERWISE),
+            advice=_IDENTITY_ADVICE
+            if violation.code == "damaged" and violation.path.endswith("/project.json")
+            else _ADVICE.get(violation.code, _OTHERWISE),
         )
 
 
@@ -132,9 +150,14 @@ def _unfinished(snapshot: Snapshot, gone: dict[str, bool]) -> Iterator[Finding]:
         yield Finding("note", left.code, left.path, left.found, left.expected, advice)
 
 
-def _files(files: tuple[Found, ...]) -> Iterator[Finding]:
-    """Private from the first byte (E-04). Links are never followed, and named to be removed."""
+def _files(files: tuple[Found, ...], foreign: set[str]) -> Iterator[Finding]:
+    """Private from the first byte (E-04). Links are never followed, and named to be removed.
+
+    The modes of what Perdure did not write, and ignores, are their owner's.
+    """
     for one in files:
+        if one.kind in {"file", "folder"} and _is_foreign(one.path, foreign):
+            continue
         wanted = FOLDER_MODE if one.kind == "folder" else FILE_MODE
         if one.kind == "symlink":
             advice = "Perdure does not follow it. Remove it, or move the whole home instead."
@@ -156,6 +179,12 @@ def _files(files: tuple[Found, ...]) -> Iterator[Finding]:
         elif one.kind == "file" and one.links > 1 and not one.path.startswith("tmp/"):
             advice = "Remove the other name; Perdure does not read a record with two names."
             yield Finding("warning", "hard-link", one.path, f"{one.links} names", "one name", advice)
+
+
+def _is_foreign(path: str, foreign: set[str]) -> bool:
+    """Whether a name, or a folder that it stands in, is that of no record."""
+    parts = path.split("/")
+    return any("/".join(parts[:count]) in foreign for count in range(1, len(parts) + 1))
 
 
 def _foreign(snapshot: Snapshot) -> Iterator[Finding]:

@@ -19,6 +19,8 @@ from perdure.service.publish import Log
 from perdure.service.retention import Retention
 
 IDLE_SECONDS = 1.0
+STOPPED_SECONDS = 300.0
+"""A stopped job is looked at again after this time: what could not be read may be readable again."""
 LISTING_SHARE = 20
 """A listing is repeated no sooner than this many times its own cost."""
 
@@ -27,6 +29,7 @@ class Report(msgspec.Struct):
     """What a worker did: how many jobs came to which state, and what waits why."""
 
     ended: dict[str, int] = msgspec.field(default_factory=dict)
+    reasons: dict[str, int] = msgspec.field(default_factory=dict)  # "state: reason" of those that name one
     waiting: dict[str, Advance] = msgspec.field(default_factory=dict)
     stopped: dict[str, str] = msgspec.field(default_factory=dict)
     unfit: str | None = None  # why the worker may not work on this store any more (Q-08)
@@ -34,12 +37,16 @@ class Report(msgspec.Struct):
     def add(self, done: Advance) -> None:
         """Count one job."""
         self.waiting.pop(done.job_id, None)
+        self.stopped.pop(done.job_id, None)
         if done.state == "waiting":
             self.waiting[done.job_id] = done
         elif done.state == "stopped":
             self.stopped[done.job_id] = done.reason
         elif done.state != "absent":
             self.ended[done.state] = self.ended.get(done.state, 0) + 1
+            if done.reason:
+                why = f"{done.state}: {done.reason}"
+                self.reasons[why] = self.reasons.get(why, 0) + 1
 
 
 class Worker:
@@ -66,7 +73,8 @@ class Worker:
         self._held: Claim | None = None
         self._done: set[str] = set()
         self._not_before: dict[str, int] = {}
-        self._stopped: set[str] = set()
+        self._looked_ms = 0
+        self._stopped: dict[str, float] = {}  # until when a job rests, in seconds since boot
         self.report = Report()
 
     def drain(self, *, stop: Callable[[], bool] = lambda: False) -> Report:
@@ -124,6 +132,8 @@ class Worker:
         lanes: dict[str, deque[str]] = {}
         queued = self._queue.queued()
         self._done.intersection_update(queued)
+        now = self._clock.boot_seconds()
+        self._stopped = {job_id: until for job_id, until in self._stopped.items() if until > now}
         for job_id in queued:
             lane = lane_of(job_id)
             if job_id in self._done or job_id in self._stopped or self._only not in {None, lane.project}:
@@ -157,6 +167,9 @@ class Worker:
     def _next_ready(self, lane: str) -> str | None:
         """The oldest job that need not wait; a job whose wait blocks the lane hides the younger ones."""
         now_ms = self._clock.now_ms()
+        if now_ms < self._looked_ms:  # the clock was set back: when a wait ends has to be read again
+            self._not_before.clear()
+        self._looked_ms = now_ms
         jobs = self._lanes.get(lane, deque())
         while jobs:
             job_id = jobs[0]
@@ -204,7 +217,7 @@ class Worker:
             return
         self._not_before.pop(done.job_id, None)
         if done.state == "stopped":
-            self._stopped.add(done.job_id)
+            self._stopped[done.job_id] = self._clock.boot_seconds() + STOPPED_SECONDS
             self._log("stopped", done.job_id, done.reason)
         else:
             self._done.add(done.job_id)
