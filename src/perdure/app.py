@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from perdure import __version__
-from perdure.authority.filesystem import layout
+from perdure.authority.filesystem import layout, projects
 from perdure.authority.filesystem.attempts import FileAttempts
 from perdure.authority.filesystem.claims import Beat, FileClaims
 from perdure.authority.filesystem.coverage import FileCoverage
@@ -17,8 +17,6 @@ from perdure.authority.filesystem.home import POLICY_VERSION, Home, make_home, o
 from perdure.authority.filesystem.inspect import FileInspect
 from perdure.authority.filesystem.memory import FileMemory
 from perdure.authority.filesystem.project import Project, find_project
-from perdure.authority.filesystem.projects import bind
-from perdure.authority.filesystem.projects import keys as project_keys
 from perdure.authority.filesystem.queue import FileQueue
 from perdure.authority.filesystem.retain import FileLedger, FileRetain
 from perdure.authority.filesystem.system import RealClock, RealIds
@@ -56,7 +54,13 @@ def home_path() -> str:
     """Where the home is: PERDURE_HOME, or the platform's folder for user data."""
     named = os.environ.get("PERDURE_HOME")
     if named:
-        return str(Path(named).absolute())
+        try:
+            return str(Path(named).absolute())
+        except OSError as error:
+            msg = (
+                f"PERDURE_HOME={named}: the current folder, to which that is relative, is not there any more."
+            )
+            raise ConfigError(msg, advice="Name the home with an absolute path.") from error
     import platformdirs
 
     return platformdirs.user_data_dir("perdure", appauthor=False)
@@ -69,10 +73,16 @@ class App:
         self.home, self.config, self._log = home, config, log
         self.clock, self.ids = RealClock(), RealIds()
         self.records = home.records
+        self.records.acting = False
         self.queue = FileQueue(self.records)
         about = Beat("", 0.0, release=__version__, policy=POLICY_VERSION, process=os.getpid())
         self.claims = FileClaims(self.records, self.clock, self.ids, about=about)
-        self.attempts = FileAttempts(self.records, self.claims, largest_hold=_largest_hold(config))
+        self.attempts = FileAttempts(
+            self.records,
+            self.claims,
+            largest_hold=_largest_hold(config),
+            before_paid=functools.partial(start_writing, home),
+        )
         self.memory = FileMemory(self.records, home.key)
         self.coverage = FileCoverage(self.records, self.queue, self.ids)
         self._writing = False
@@ -106,10 +116,14 @@ class App:
         """Note that this process writes; to be called before the first write (rule 14)."""
         if not self._writing:
             start_writing(self.home)
-            self._writing = True
+            self._writing = self.records.acting = True
 
     def project(self, folder: str) -> Project:
-        """The project of a folder."""
+        """The project of a folder, or the one that is known by that key where no such folder is."""
+        if projects.is_key(folder) and not os.path.lexists(folder):
+            found = projects.bound(self.records, folder)
+            if found is not None:
+                return Project(folder, found.root, "key")
         return find_project(folder, worktrees=self.config.project.worktrees)
 
     def ensure_project(self, project: Project) -> bool:
@@ -151,7 +165,7 @@ class App:
             claims=self.claims,
             clock=self.clock,
             policy=self.config.retries,
-            projects=lambda: project_keys(self.records),
+            projects=lambda: projects.keys(self.records),
             log=self._log,
         )
 
@@ -264,7 +278,7 @@ class App:
 
 def bind_project(app: App, project: Project) -> None:
     """Bind a key to its root, so that two roots never share a memory (G-05)."""
-    bind(app.records, project, now_ms=app.clock.now_ms())
+    projects.bind(app.records, project, now_ms=app.clock.now_ms())
 
 
 def _largest_hold(config: Config) -> Usage:

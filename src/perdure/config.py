@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import tomllib
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -16,11 +18,24 @@ from perdure.errors import ConfigError
 
 CONFIG_BYTES_MAX = 256 * 1024
 NANODOLLARS = 1_000_000_000
+DOLLARS_MAX = 1_000_000
+"""No amount of money that is written by hand is larger; nano-dollars of it fit into 64 bits many times."""
+TOKENS_LIMIT_MAX = 1_000_000_000_000
+_MAY_BE_ZERO = frozenset({"unknown_seconds_first", "quiet_branch_seconds"})
+RETRIES_MAX = 100
+RETRY_SECONDS_MAX = 7 * 86_400
+_WHOLE_END = 10**18
 
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-Money = Annotated[float, msgspec.Meta(ge=0)]
+Calls = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Tokens = Annotated[int, msgspec.Meta(ge=1, le=TOKENS_LIMIT_MAX)]
+OutputTokens = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Money = Annotated[float, msgspec.Meta(ge=0, le=DOLLARS_MAX)]
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 Seconds = Annotated[int, msgspec.Meta(ge=1, le=600)]
+Days = Annotated[int, msgspec.Meta(ge=1, le=3_650)]
+BlockChars = Annotated[int, msgspec.Meta(ge=400, le=1_000_000)]
+BlockTokens = Annotated[int, msgspec.Meta(ge=100, le=1_000_000)]
+"""Below these the frame of the block leaves no room for an entry."""
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -37,7 +52,7 @@ class Reviewer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     model: str = ""
     base_url: str | None = None
     effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
-    output_tokens_max: Positive = 2_048
+    output_tokens_max: OutputTokens = 2_048
     timeout_seconds: Seconds = 120
     credential: str | None = None  # the NAME of an environment variable or keyring entry
     json_mode: bool = True  # openai: ask for a JSON object
@@ -53,11 +68,11 @@ class SpendingLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     From `alert_share` of a limit on, status and budget reports warn.
     """
 
-    calls: Positive = 200
-    tokens: Positive = 2_000_000
+    calls: Calls = 200
+    tokens: Tokens = 2_000_000
     usd: Money = 1.0
     usd_per_month: Money = 20.0
-    calls_per_hour: Positive = 60
+    calls_per_hour: Calls = 60
     alert_share: Share = 0.8
 
     def limits(self) -> Limits:
@@ -74,8 +89,8 @@ class SpendingLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 class Injection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The budget of the injected block (I-02)."""
 
-    characters: Positive = CHARS_MAX
-    tokens: Positive = TOKENS_MAX
+    characters: BlockChars = CHARS_MAX
+    tokens: BlockTokens = TOKENS_MAX
 
 
 class ProjectRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -87,7 +102,7 @@ class ProjectRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How long evidence is kept after a job has ended (E-05)."""
 
-    evidence_days: Positive = 14
+    evidence_days: Days = 14
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -116,13 +131,57 @@ def load_config(path: str) -> Config:
         raise ConfigError(msg)
     try:
         table = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, UnicodeDecodeError, too many digits
         msg = f"{path}: not valid TOML: {error}."
         raise ConfigError(msg) from error
+    _check_numbers(path, table)
     try:
-        return msgspec.convert(table, Config)
+        found = msgspec.convert(table, Config)
     except msgspec.ValidationError as error:
         raise ConfigError(*_explain(path, table, str(error))) from error
+    _check_retries(path, found.retries)
+    _check_reviewer(path, found.reviewer)
+    return found
+
+
+def _check_numbers(path: str, value: object, field: str = "") -> None:
+    """Refuse what no field takes: nan, infinities, and whole numbers beyond 64 bits."""
+    if isinstance(value, dict):
+        for name, below in value.items():
+            _check_numbers(path, below, f"{field}.{name}" if field else name)
+    endless = isinstance(value, float) and not math.isfinite(value)
+    if endless or (isinstance(value, int) and abs(value) >= _WHOLE_END):
+        shown = str(value) if endless else "a number of more than 18 digits"
+        msg = f"{path}: {field}: expected a finite number within the field's bounds; found {shown}."
+        raise ConfigError(msg)
+
+
+def _check_retries(path: str, retries: Policy) -> None:
+    """The bounds of [retries], whose type is the protocol's own."""
+    for name in retries.__struct_fields__:
+        value = getattr(retries, name)
+        least = 0 if name in _MAY_BE_ZERO else 1
+        most = RETRY_SECONDS_MAX if "seconds" in name else RETRIES_MAX
+        if not least <= value <= most:
+            msg = f"{path}: retries.{name}: expected `int` >= {least} and <= {most}; found {value}."
+            raise ConfigError(msg)
+
+
+def _check_reviewer(path: str, reviewer: Reviewer) -> None:
+    """What the types of [reviewer] do not say."""
+    for name in reviewer.__struct_fields__:
+        value = getattr(reviewer, name)
+        if isinstance(value, str) and not value.isprintable():
+            msg = f"{path}: reviewer.{name}: expected one line of printable text; found {value!r}."
+            raise ConfigError(msg)
+    try:
+        parts = urlsplit(reviewer.base_url or "https://example.com")
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        msg = f"{path}: reviewer.base_url: expected an http or https URL with a host."
+        raise ConfigError(msg, advice='For example: base_url = "https://api.example.com/v1".')
 
 
 def _read(path: str) -> bytes:

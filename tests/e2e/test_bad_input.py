@@ -148,7 +148,7 @@ def test_very_many_tiny_turns_are_all_taken(perdure: Perdure, tmp_path: Path) ->
     path = write(tmp_path / "tiny.jsonl", _tiny(100_000))
     said, peak = measured(perdure, "capture", str(path), "--dry-run")
     assert said.status == 0
-    assert "100000 turns would be taken in as 8334 review jobs" in said.out
+    assert "100,000 turns would be taken in as 8,334 review jobs" in said.out
     assert peak < 700, f"{peak:.0f} MiB"
     few = write(tmp_path / "few.jsonl", _tiny(2_400))
     assert "--yes" in perdure("capture", str(few), status=2).err

@@ -53,7 +53,16 @@ def record_kinds(home: Path, key: str) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in sorted(home.rglob("*")):
         parts = path.relative_to(home).parts
-        if not path.is_file() or parts[0] in {"run", "index", "tmp", "epoch", "key", "format", "user"}:
+        if not path.is_file() or parts[0] in {
+            "run",
+            "index",
+            "tmp",
+            "epoch",
+            "key",
+            "format",
+            "user",
+            "ballast",
+        }:
             continue
         if parts[0] == "projects" and parts[1] != key:
             continue
@@ -100,8 +109,8 @@ def test_damaged_records_end_in_clear_words_and_stop_only_their_own(
 def test_a_home_whose_own_records_are_damaged_is_left_alone(
     perdure: Perdure, tmp_path: Path, name: str, damage: bytes
 ) -> None:
-    """Without a readable key or format nothing is read or written: status 5, the name, no new bytes. A
-    turn's block needs no key, and is still there without it.
+    """Without a readable key or format nothing is read or written: status 5, the name, no new bytes; verify
+    says what can be done. A turn's block needs no key, and is still there without it.
     """
     filled(perdure, tmp_path)
     (perdure.home / name).write_bytes(damage)
@@ -110,6 +119,9 @@ def test_a_home_whose_own_records_are_damaged_is_left_alone(
         found = run_quietly(perdure, *command.split(" ", 1))
         if (name, command) == ("key", "inject"):
             assert "The shop sells tea." in found.out
+            continue
+        if command == "verify":
+            assert (found.status, name in found.out) == (1, True)
             continue
         assert found.status == 5, (command, found.out, found.err)
         assert name in found.err

@@ -123,10 +123,10 @@ def test_strange_homes_are_used_or_refused_in_clear_words(
     """PERDURE_HOME relative or below a missing parent works; a file, a link, a FIFO, a folder that others can
     enter, and one that cannot be written are refused.
     """
-    monkeypatch.setenv("PERDURE_HOME", "a relative/home")
+    monkeypatch.setenv("PERDURE_HOME", "../a relative/home")
     perdure("init")
     perdure("remember", "Tea.")
-    assert (perdure.project / "a relative" / "home").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "a relative" / "home").stat().st_mode & 0o777 == 0o700
     monkeypatch.setenv("PERDURE_HOME", str(tmp_path / "a" / "b" / "c"))
     perdure("list", status=4)
     perdure("init")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
+from perdure.cli import values
 from perdure.cli.command import Answer, Command, Context
-from perdure.cli.shapes import change_json, date, one_line, table, written_json, written_text
+from perdure.cli.paint import Paint
+from perdure.cli.shapes import change_json, counted, date, one_line, table, written_json, written_text
 from perdure.core.admission import Revision, RevisionTombstone
 from perdure.core.exchange import diff
 
@@ -27,6 +30,7 @@ def branch_list(context: Context) -> Answer:
                 "entries": row.entries,
                 "seq": row.seq,
                 "selected": row.name == selected,
+                "problem": row.problem or None,
             }
             for row in rows
         ],
@@ -35,7 +39,9 @@ def branch_list(context: Context) -> Answer:
         (
             "*" if row.name == selected else " ",
             row.name,
-            f"{row.entries} entries",
+            counted(row.entries, "entry", "entries")
+            if not row.problem
+            else one_line(f"damaged: {row.problem}"),
             f"from {names.get(row.parent, 'a branch that is gone')}" if row.parent else "",
         )
         for row in rows
@@ -48,7 +54,9 @@ def branch_fork(context: Context) -> Answer:
     context.begin_writing()
     row = context.memory.fork(context.options.name, source=context.branch)
     data = {"branch": row.name, "branch_id": row.branch_id, "parent": row.parent, "entries": row.entries}
-    return Answer(data, f"Branch {row.name} holds a copy of {row.entries} entries: perdure branch use.")
+    holds = counted(row.entries, "entry", "entries")
+    use = f"perdure branch use {shlex.quote(row.name)}"
+    return Answer(data, f"Branch {row.name} holds a copy of {holds}. Next: {use}.")
 
 
 def branch_use(context: Context) -> Answer:
@@ -74,9 +82,21 @@ def history(context: Context) -> Answer:
         parts.append(paint("bold", head))
         if revision.job_id is not None:
             parts.append(paint("dim", f"job {revision.job_id[-32:][:12]}"))
-        parts.append(paint.diff(diff(revision.changes)))
-        parts += [f"  why: {one_line(note.rationale)}" for note in revision.notes if note.rationale]
+        parts += _explained(revision, paint)
     return Answer({"revisions": [_revision_json(revision) for revision in shown]}, "\n".join(parts))
+
+
+def _explained(revision: Revision, paint: Paint) -> list[str]:
+    """Each change with the reason that its entry's note gives, right below it."""
+    reasons = {note.entry_id: note.rationale for note in revision.notes if note.rationale}
+    lines: list[str] = []
+    for change in revision.changes:
+        lines.append(paint.diff(diff((change,))))
+        reason = reasons.pop(change.entry_id, None)
+        if reason is not None:
+            lines.append(f"    why: {one_line(reason)}")
+    lines += [f"  why {entry_id}: {one_line(reason)}" for entry_id, reason in reasons.items()]
+    return lines
 
 
 def undo(context: Context) -> Answer:
@@ -112,19 +132,16 @@ def _name(parser: argparse.ArgumentParser) -> None:
 
 def _revision(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "revision", metavar="REVISION", nargs="?", type=int, help="its number; default: the newest"
+        "revision",
+        metavar="REVISION",
+        nargs="?",
+        type=values.revision,
+        help="its number; default: the newest",
     )
 
 
 def _limit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--limit", metavar="N", type=_count, help="show at most so many revisions")
-
-
-def _count(value: str) -> int:
-    found = int(value)
-    if found < 1:
-        raise ValueError(value)
-    return found
+    parser.add_argument("-n", "--limit", metavar="N", type=values.rows, help="show at most so many revisions")
 
 
 COMMANDS = (

@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 
 from perdure.cli.command import Answer, Command, Context
+from perdure.cli.shapes import counted
+from perdure.errors import Damaged
 from perdure.service.restore import Restored
-from perdure.service.verify import Finding, Verified
+from perdure.service.verify import Finding, Verified, unopened
 
 FOUND_STATUS = 1
 _STYLES = {"fault": "red", "warning": "yellow", "note": "dim"}
@@ -17,16 +19,23 @@ _STYLES = {"fault": "red", "warning": "yellow", "note": "dim"}
 
 def verify(context: Context) -> Answer:
     """Every digest and every derived state again, from the records."""
-    app, restored = context.app, None
+    try:
+        app = context.app
+    except Damaged as damaged:
+        return _answer(context, unopened(damaged), {}, [])
+    restored = None
     if context.options.restore:
         app.begin_writing()
         restored = app.restore_service().restore()
     found = app.verify_service().verify()
-    data: dict[str, Any] = {"ok": found.ok} | msgspec.to_builtins(found)
-    lines = [_finding_text(context, finding) for finding in found.findings]
-    if restored is not None:
-        data["restored"] = msgspec.to_builtins(restored)
-        lines = [*_restored_lines(restored), *lines]
+    if restored is None:
+        return _answer(context, found, {}, [])
+    return _answer(context, found, {"restored": msgspec.to_builtins(restored)}, _restored_lines(restored))
+
+
+def _answer(context: Context, found: Verified, more: dict[str, Any], first: list[str]) -> Answer:
+    data: dict[str, Any] = {"ok": found.ok} | msgspec.to_builtins(found) | more
+    lines = [*first, *(_finding_text(context, finding) for finding in found.findings)]
     return Answer(data, "\n".join([*lines, _summary(context, found)]), 0 if found.ok else FOUND_STATUS)
 
 
@@ -35,7 +44,7 @@ def shadow_rebuild(context: Context) -> Answer:
     context.app.begin_writing()
     counts = context.app.shadow().rebuild()
     data = msgspec.to_builtins(counts)
-    rows = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in data.items())
+    rows = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in data.items())
     return Answer(data, f"The shadow was built again: {rows}.")
 
 
@@ -48,21 +57,22 @@ def _finding_text(context: Context, finding: Finding) -> str:
 def _restored_lines(restored: Restored) -> list[str]:
     lines = [f"written again: {path}" for path in restored.branches]
     lines += [f"copied aside: {path}" for path in restored.copies]
+    lines += [f"damaged, with nothing left to do, and taken away: {path}" for path in restored.cleared]
     lines += [f"not mended: {why}" for why in restored.refused]
     if restored.finished:
-        lines.append(f"{restored.finished} transactions were finished")
+        lines.append(f"finished: {counted(restored.finished, 'transaction')}")
     return lines
 
 
 def _summary(context: Context, found: Verified) -> str:
     faults = sum(finding.severity == "fault" for finding in found.findings)
     looked = (
-        f"{found.branches} branches, {found.revisions} revisions, {found.jobs} jobs, "
-        f"{found.attempts} attempts, {found.files} files"
+        f"{counted(found.branches, 'branch', 'branches')}, {counted(found.revisions, 'revision')}, "
+        f"{counted(found.jobs, 'job')}, {counted(found.attempts, 'attempt')}, {counted(found.files, 'file')}"
     )
     if found.ok:
         return context.paint("green", f"In order: {looked}.")
-    return context.paint("red", f"{faults} {'fault' if faults == 1 else 'faults'} in {looked}.")
+    return context.paint("red", f"{counted(faults, 'fault')} in {looked}.")
 
 
 def _verify_arguments(parser: argparse.ArgumentParser) -> None:

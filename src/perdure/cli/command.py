@@ -20,11 +20,14 @@ STDIN_BYTES_MAX = 4_000_000
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a command found or did: one JSON document, the same as text, and the exit status."""
+    """What a command found or did: one JSON document, the same as text, and the exit status. A warning goes
+    to standard error.
+    """
 
     data: dict[str, Any]
     text: str = ""
     status: int = 0
+    warning: str = ""
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -103,7 +106,8 @@ class Context:
             return True
         if not self.interactive:
             msg = f"{question} Nobody can answer that here."
-            raise UsageError(msg, advice="Add --yes to go on, or --dry-run to look first.")
+            look = ", or --dry-run to look first" if hasattr(self.options, "dry_run") else ""
+            raise UsageError(msg, advice=f"Add --yes to go on{look}.")
         for line in shown:
             print(line, file=sys.stderr)
         print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)

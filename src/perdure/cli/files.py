@@ -9,11 +9,13 @@ import subprocess
 from pathlib import Path
 from typing import Any, Literal
 
+from perdure.app import App
 from perdure.authority.filesystem import layout
 from perdure.cli.command import Answer, Command, Context
 from perdure.cli.outside import read_text, write_text
-from perdure.cli.shapes import change_json, written_json, written_text
+from perdure.cli.shapes import change_json, counted, written_json, written_text
 from perdure.core.exchange import diff, shown
+from perdure.core.secrets import find_secrets
 from perdure.errors import PerdureError, UsageError
 from perdure.service.exchange import FilePlan, Format
 
@@ -36,7 +38,7 @@ def export(context: Context) -> Answer:
     if options.output is None:
         return Answer(data | {"text": text}, text.removesuffix("\n"))
     write_text(options.output, text)
-    said = f"{len(branch.entries)} entries of branch {branch.name} are in {options.output}."
+    said = f"{counted(len(branch.entries), 'entry', 'entries')} of branch {branch.name}: {options.output}."
     return Answer(data | {"file": options.output}, said)
 
 
@@ -65,12 +67,31 @@ def edit(context: Context) -> Answer:
         )
         answer = _apply(context, plan, "edit")
     except PerdureError as error:
-        error.advice = f"{error.advice} Your text is kept in {path}.".strip()
+        kept = _kept(app, name, path, before)
+        error.advice = f"{error.advice} {kept}".strip()
         raise
     if answer.data.get("declined"):
-        return Answer(answer.data | {"kept": path}, f"{answer.text} Your text is kept in {path}.")
+        return Answer(
+            answer.data | {"kept": path}, f"{answer.text} {_kept(app, name, path, before)}".rstrip()
+        )
     app.records.disk.remove(name)
     return answer
+
+
+def _kept(app: App, name: str, path: str, before: str) -> str:
+    """Keep what was edited, and say where: but neither an unchanged text nor one with a secret (E-03)."""
+    try:
+        text = read_text(path)
+        found = find_secrets(text) if text != before else ()
+    except PerdureError:  # not text any more: it cannot be looked through, so it is not kept, either
+        app.records.disk.remove(name)
+        return "Your file is not kept, since it cannot be read."
+    if text != before and not found:
+        return f"Your text is kept in {path}."
+    app.records.disk.remove(name)
+    if found:
+        return f"Your text is not kept, since it has what looks like a secret ({found[0].kind})."
+    return ""
 
 
 def import_file(context: Context) -> Answer:
@@ -81,7 +102,7 @@ def import_file(context: Context) -> Answer:
     form: Format = options.format or _form_of(options.file, looks)
     app = context.begin_writing()
     plan = app.exchange_service(context.scope).plan(
-        text, form=form, branch=context.branch, relearn=options.relearn
+        text, form=form, branch=context.branch, relearn=options.relearn, add=options.add
     )
     return _apply(context, plan, "import")
 
@@ -105,7 +126,7 @@ def _apply(context: Context, plan: FilePlan, cause: Literal["edit", "import"]) -
             "changes": [change_json(change) for change in plan.planned.changes],
         }
         return Answer(planned | extra, "\n".join([*notes, lines, "Nothing was changed: this was a dry run."]))
-    question = f"Apply {len(plan.planned.changes)} changes to branch {plan.base.name}?"
+    question = f"Apply {counted(len(plan.planned.changes), 'change')} to branch {plan.base.name}?"
     if not context.confirm(question, [*notes, lines]):
         data = _no_change(plan.base.name, plan.base.digest) | extra
         return Answer(data | {"declined": True}, "Nothing was changed.")
@@ -150,6 +171,7 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="what perdure export wrote, or a file of bullets")
     _format(parser)
     parser.add_argument("--dry-run", action="store_true", help="show the diff and change nothing")
+    parser.add_argument("--add", action="store_true", help="only add, as from a file of another memory")
     _relearn(parser)
 
 
@@ -183,7 +205,11 @@ COMMANDS = (
         import_file,
         _import_arguments,
         _BOTH | {"yes"},
-        examples=("perdure import memory.md", "perdure import notes.md --dry-run"),
+        examples=(
+            "perdure import memory.md",
+            "perdure import notes.md --dry-run",
+            "perdure import old.md --add",
+        ),
         statuses=("2 the file has a fault that is named by line", _STALE, "4 there is no such file"),
     ),
 )

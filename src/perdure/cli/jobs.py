@@ -8,11 +8,17 @@ from typing import Any
 import msgspec
 
 from perdure.cli.command import Answer, Command, Context
-from perdure.cli.shapes import change_json, date, exposure_json, table
+from perdure.cli.shapes import change_json, counted, date, exposure_json, table, until
 from perdure.core.attempt import Attempt
 from perdure.core.budget import exposure
 from perdure.core.exchange import diff
 from perdure.service.jobs import IDENTITY_DIGITS, SHORT_DIGITS, JobDetail, JobRow
+
+DEAD = "dead-lettered"
+NO_ROOM = (
+    "Not all that was found has room in memory: perdure forget or shorten what matters less, then\n"
+    "perdure jobs retry ID (perdure jobs lists the rejected ones; perdure receipts ID says what did not fit)."
+)
 
 
 def short_id(job_id: str) -> str:
@@ -29,12 +35,27 @@ def jobs_list(context: Context) -> Answer:
             date(row.settled_ms),
             row.state,
             row.branch,
-            f"{row.turns} turns" if row.turns is not None else "-",
-            row.reason,
+            counted(row.turns, "turn") if row.turns is not None else "-",
+            _why(row),
         )
         for row in rows
     ]
-    return Answer({"jobs": [_row_json(row) for row in rows]}, table(lines) or "There are no jobs.")
+    text = table(lines) or "There are no jobs."
+    dead = [row for row in rows if row.state == DEAD]
+    if dead:
+        text += f"\nNext: {next_for(dead[0].short)}."
+    return Answer({"jobs": [_row_json(row) for row in rows]}, text)
+
+
+def next_for(short: str) -> str:
+    """What can be done about a dead letter."""
+    return f"perdure jobs show {short} says why; perdure jobs retry {short} reviews its evidence again"
+
+
+def _why(row: JobRow) -> str:
+    """The reason of a state, and until when a job waits."""
+    waits = f"until {until(row.until_ms)}" if row.until_ms else ""
+    return ": ".join(part for part in (waits, row.reason) if part)
 
 
 def jobs_show(context: Context) -> Answer:
@@ -63,7 +84,7 @@ def jobs_drop(context: Context) -> Answer:
     ended = service.drop(job_id, _scope(context))
     return Answer(
         {"job": ended.job_id, "dropped": True, "state": ended.state, "turns": list(ended.turns)},
-        f"Job {short_id(ended.job_id)} is dropped; its {len(ended.turns)} turns stay covered.",
+        f"Job {short_id(ended.job_id)} is dropped; {counted(len(ended.turns), 'turn')} of it stay covered.",
     )
 
 
@@ -92,6 +113,7 @@ def _attempt_json(attempt: Attempt) -> dict[str, Any]:
         "model": reserved.model if reserved is not None else None,
         "outcome": result.outcome if result is not None else None,
         "detail": result.detail if result is not None else attempt.damaged,
+        "guidance": result.correction if result is not None else None,
         "exposure": exposure_json(exposure(attempt)),
     }
 
@@ -104,6 +126,10 @@ def _detail_json(detail: JobDetail) -> dict[str, Any]:
         "decision": decision.kind if decision is not None else None,
         "proposal": decision.proposal if decision is not None else None,
         "receipt": receipt.verdict if receipt is not None else None,
+        "reasons": [
+            {"operation": reason.operation, "code": reason.code, "message": reason.message}
+            for reason in (receipt.reasons if receipt is not None else ())
+        ],
         "outcome": detail.outcome.state if detail.outcome is not None else None,
         "successor": detail.successor,
         "changes": [change_json(change) for change in detail.changes],
@@ -114,7 +140,7 @@ def _detail_text(context: Context, detail: JobDetail) -> str:
     paint, row = context.paint, detail.row
     rows = [
         ("job", row.job_id),
-        ("state", f"{row.state}{f': {row.reason}' if row.reason else ''}"),
+        ("state", ": ".join(part for part in (row.state, _why(row)) if part)),
         ("branch", row.branch),
         ("settled", date(row.settled_ms)),
         ("generation", str(row.generation) if row.generation is not None else "-"),
@@ -122,11 +148,16 @@ def _detail_text(context: Context, detail: JobDetail) -> str:
         ("receipt", detail.receipt.verdict if detail.receipt is not None else "-"),
         ("successor", short_id(detail.successor) if detail.successor is not None else "-"),
     ]
+    if row.state == DEAD:
+        rows.append(("next", f"perdure jobs retry {row.short}, or leave it: it does no harm"))
     parts = [paint("bold", f"job {row.short}"), table(rows)]
     for attempt in detail.attempts:
         result = attempt.result
         ended = f"{result.outcome} {result.detail}".strip() if result is not None else ""
         parts.append(f"attempt {attempt.attempt_id}  {attempt.state}  {ended}".rstrip())
+        if result is not None and result.correction:
+            parts.append(f"    {result.correction}")
+    parts += _reasons_text(context, detail)
     if detail.changes:
         parts.append(paint.diff(diff(detail.changes)))
     if detail.evidence is None:
@@ -135,6 +166,18 @@ def _detail_text(context: Context, detail: JobDetail) -> str:
         lines = [line for turn in detail.evidence.turns for line in turn.lines]
         parts += [f"{line.line_id} {line.role}: {line.text}".replace("\n", "\n    ") for line in lines]
     return "\n".join(parts)
+
+
+def _reasons_text(context: Context, detail: JobDetail) -> list[str]:
+    """What admission refused of the proposal and why, and what the user can do."""
+    reasons = detail.receipt.reasons if detail.receipt is not None else ()
+    lines = [
+        f"{f'operation {reason.operation}' if reason.operation else 'all'}: {reason.code}: {reason.message}"
+        for reason in reasons
+    ]
+    if any(reason.code == "capacity" for reason in reasons):
+        lines.append(context.paint("yellow", NO_ROOM))
+    return lines
 
 
 def _scope(context: Context) -> str | None:

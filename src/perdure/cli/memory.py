@@ -6,10 +6,20 @@ import argparse
 
 import msgspec
 
+from perdure.authority.filesystem import projects
 from perdure.cli.command import Answer, Command, Context, text_argument
 from perdure.cli.jobs import short_id
 from perdure.cli.paint import Paint
-from perdure.cli.shapes import branch_json, date, entry_json, one_line, table, written_json, written_text
+from perdure.cli.shapes import (
+    branch_json,
+    counted,
+    date,
+    entry_json,
+    one_line,
+    table,
+    written_json,
+    written_text,
+)
 from perdure.core.memory import BRANCH_CHARS_MAX, Branch, Entry
 from perdure.errors import NotFound, UsageError
 from perdure.service.purge import Purged
@@ -54,7 +64,16 @@ def show(context: Context) -> Answer:
     """The whole branch, as it is on disk now."""
     branch = context.memory.branch(context.branch)
     data = branch_json(branch) | {"entries": [entry_json(entry) for entry in branch.entries]}
-    return Answer(data, _shown(branch, context.paint))
+    text = _shown(branch, context.paint)
+    if not branch.entries and not context.user_wide:
+        gone = [
+            key
+            for key, root in projects.known(context.app.records).items()
+            if root and projects.is_gone(root)
+        ]
+        if gone:
+            text += "\nA project was moved or deleted: perdure home show names it and says what can be done."
+    return Answer(data, text)
 
 
 def list_entries(context: Context) -> Answer:
@@ -93,6 +112,7 @@ def replace(context: Context) -> Answer:
         importance=options.importance,
         expected=options.expected,
         branch=context.branch,
+        relearn=options.relearn,
     )
     said = "Nothing changed: the entry is exactly that already."
     return Answer(written_json(written), written_text(written, context.paint, unchanged=said))
@@ -101,12 +121,13 @@ def replace(context: Context) -> Answer:
 def forget(context: Context) -> Answer:
     """Remove one entry, so that nothing brings it back."""
     options = context.options
-    app = context.begin_writing()
-    if options.everywhere:
-        return _forget_everywhere(context)
-    written = app.memory_service(context.scope).forget(
-        options.which, expected=options.expected, branch=context.branch
-    )
+    with context.app.retention().room():
+        app = context.begin_writing()
+        if options.everywhere:
+            return _forget_everywhere(context)
+        written = app.memory_service(context.scope).forget(
+            options.which, expected=options.expected, branch=context.branch
+        )
     return Answer(written_json(written), written_text(written, context.paint, unchanged="Nothing changed."))
 
 
@@ -121,8 +142,15 @@ def _forget_everywhere(context: Context) -> Answer:
         return Answer({"changed": False}, "Nothing was changed.")
     done = _purged(context, options.which)
     data = {"changed": True} | msgspec.to_builtins(done)
-    cleared = f"{len(done.entries)} entries, {done.revisions} revisions, {len(done.jobs)} jobs"
-    lines = [f"{cleared}, {done.results} results and {done.copies} copies were cleared."]
+    cleared = ", ".join(
+        (
+            counted(len(done.entries), "entry", "entries"),
+            counted(done.revisions, "revision"),
+            counted(len(done.jobs), "job"),
+            counted(done.results, "result"),
+        )
+    )
+    lines = [f"Cleared: {cleared}, {counted(done.copies, 'copy', 'copies')}."]
     lines += [context.paint("yellow", f"dropped: job {short_id(name)} held it") for name in done.dropped]
     lines += [context.paint("yellow", f"left: {what}") for what in done.left]
     lines += [context.paint("yellow", f"also in: {scope}, which was left alone") for scope in done.elsewhere]
@@ -169,6 +197,7 @@ def _replace_arguments(parser: argparse.ArgumentParser) -> None:
     _which(parser)
     parser.add_argument("--text", metavar="TEXT", help='the new text; "-" reads it from standard input')
     _entry_options(parser, importance=None)
+    parser.add_argument("--relearn", action="store_true", help="take a text that was forgotten")
 
 
 def _forget_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from typing import Any
 
+from perdure.cli import values
 from perdure.cli.command import Answer, Command, Context
-from perdure.cli.shapes import NANODOLLARS, amount_json, dollars, exposure_json, table
+from perdure.cli.shapes import NANODOLLARS, amount_json, amount_text, counted, dollars, exposure_json, table
 from perdure.core.attempt import Usage
 from perdure.core.budget import Amount, Exposure, Limits
-from perdure.errors import UsageError
+from perdure.errors import ProviderUnavailable, UsageError
 from perdure.service.budget import BudgetReport, ProviderNow, Unresolved
 from perdure.service.probe import Probe
 
@@ -39,7 +39,7 @@ def budget_reconcile(context: Context) -> Answer:
     calls = 0 if done.reconciled is None else 1
     amount = Amount(calls, charged.tokens, charged.cost_nanodollars)
     data = {"attempt": done.attempt_id, "state": done.state, "charged": amount_json(amount)}
-    said = f"{charged.tokens:,} tokens and {dollars(charged.cost_nanodollars)} are charged."
+    said = f"{counted(charged.tokens, 'token')} and {dollars(charged.cost_nanodollars)} are charged."
     return Answer(data, f"Attempt {done.attempt_id} is {done.state}: {said}")
 
 
@@ -48,6 +48,9 @@ def provider_test(context: Context) -> Answer:
     app = context.app
     reviewer = app.config.reviewer
     if reviewer.provider in {"rules", "replay"}:
+        missing = app.provider.ready()
+        if missing is not None:
+            raise ProviderUnavailable(missing)
         said = {"provider": reviewer.provider, "needed": False}
         return Answer(said, f"The reviewer {reviewer.provider!r} works offline; nothing has to be tested.")
     app.begin_writing()
@@ -70,11 +73,14 @@ def provider_test(context: Context) -> Answer:
         "usage": amount_json(Amount(1, usage.tokens, usage.cost_nanodollars)) if usage is not None else None,
     }
     cost = (
-        f"{usage.tokens:,} tokens, {dollars(usage.cost_nanodollars)}" if usage is not None else "cost unknown"
+        f"{counted(usage.tokens, 'token')}, {dollars(usage.cost_nanodollars)}"
+        if usage is not None
+        else "cost unknown"
     )
     good = done.answered and done.outcome == "nothing"
-    word = "It works" if good else "It does not work"
-    return Answer(data, f"{word}: {done.outcome} {done.detail} ({cost}).", 0 if good else 6)
+    if good:
+        return Answer(data, f"It works: a well-formed answer came ({cost}).")
+    return Answer(data, f"It does not work: {done.outcome}: {done.detail} ({cost}).", 6)
 
 
 def _announced(provider: str, model: str, probe: Probe) -> str:
@@ -144,8 +150,8 @@ def _report_text(context: Context, report: BudgetReport) -> str:
             (
                 row.day,
                 row.provider,
-                f"{row.attempts} attempts",
-                _amount_text(row.exposure.actual),
+                counted(row.attempts, "attempt"),
+                amount_text(row.exposure.actual),
                 _doubt(row.exposure),
             )
             for row in report.days
@@ -155,7 +161,12 @@ def _report_text(context: Context, report: BudgetReport) -> str:
         parts.append(paint("bold", "unresolved: perdure budget reconcile ATTEMPT --reason …"))
         parts.append(
             table(
-                (f.attempt_id, f.state, f"{f.age_ms // _DAY_MS} days old", _amount_text(f.exposure.total))
+                (
+                    f.attempt_id,
+                    f.state,
+                    f"{counted(f.age_ms // _DAY_MS, 'day')} old",
+                    amount_text(f.exposure.total),
+                )
                 for f in report.unresolved
             )
         )
@@ -165,20 +176,16 @@ def _report_text(context: Context, report: BudgetReport) -> str:
 def _exposure_text(exposure: Exposure) -> str:
     return table(
         [
-            ("  actual", _amount_text(exposure.actual)),
-            ("  held", _amount_text(exposure.held)),
-            ("  unknown", _amount_text(exposure.unknown)),
+            ("  actual", amount_text(exposure.actual)),
+            ("  held", amount_text(exposure.held)),
+            ("  unknown", amount_text(exposure.unknown)),
         ]
     )
 
 
-def _amount_text(amount: Amount) -> str:
-    return f"{amount.calls} calls, {amount.tokens:,} tokens, {dollars(amount.cost_nanodollars)}"
-
-
 def _doubt(exposure: Exposure) -> str:
     doubt = exposure.held + exposure.unknown
-    return f"held or unknown: {_amount_text(doubt)}" if doubt != Amount() else ""
+    return f"held or unknown: {amount_text(doubt)}" if doubt != Amount() else ""
 
 
 def _left_text(now: ProviderNow) -> str:
@@ -186,32 +193,20 @@ def _left_text(now: ProviderNow) -> str:
         return "  no limits: free of charge, or not the configured reviewer"
     calls, tokens, cost = now.left.calls_per_day, now.left.tokens_per_day, now.left.cost_nanodollars_per_day
     parts = [
-        f"{calls:,} calls" if calls is not None else "",
-        f"{tokens:,} tokens" if tokens is not None else "",
+        counted(calls, "call") if calls is not None else "",
+        counted(tokens, "token") if tokens is not None else "",
         dollars(cost) if cost is not None else "",
     ]
     return f"  left today: {', '.join(part for part in parts if part)}"
 
 
-def _money(value: str) -> float:
-    found = float(value)
-    if not math.isfinite(found) or found < 0:
-        raise ValueError(value)
-    return found
-
-
-def _count(value: str) -> int:
-    found = int(value)
-    if found < 0:
-        raise ValueError(value)
-    return found
-
-
 def _reconcile_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("attempt", metavar="ATTEMPT", help="an attempt's id or its beginning")
     parser.add_argument("--reason", metavar="WHY", required=True, help="kept with the record")
-    parser.add_argument("--cost-usd", metavar="USD", type=_money, help="what it cost; default: the full hold")
-    parser.add_argument("--tokens", metavar="N", type=_count, help="what it really used")
+    parser.add_argument(
+        "--cost-usd", metavar="USD", type=values.dollars, help="what it cost; default: the full hold"
+    )
+    parser.add_argument("--tokens", metavar="N", type=values.tokens, help="what it really used")
 
 
 COMMANDS = (

@@ -10,6 +10,9 @@ from perdure.cli.command import decoded
 from perdure.errors import NotFound, StorageError, UsageError
 
 FILE_BYTES_MAX = 8_000_000
+_PRIVATE = 0o600
+_NOT_ON_DISK = ("/dev/", "/proc/")
+"""Names below these stand for open streams, whatever they lead to."""
 
 
 def read_text(path: str) -> str:
@@ -33,23 +36,62 @@ def read_text(path: str) -> str:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a new file, or take the place of an older one whole. Raises UsageError and StorageError."""
-    target = Path(path)
-    if target.is_dir() or not target.name:
-        msg = f"{path}: this is a folder."
-        raise UsageError(msg, advice="Name a file.")
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    """Write a new file, or take the place of an older one whole, beside it and in one step.
+
+    A symbolic link stays: what it leads to is written. A device or pipe is written to and stays what it is.
+    Raises UsageError and StorageError.
+    """
+    data = text.encode()
     try:
-        try:
-            draft.touch(0o600, exist_ok=False)
-            draft.write_bytes(text.encode())
-            draft.replace(target)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+        found = _target(path)
+        if found is None or (stat.S_ISREG(found.st_mode) and not path.startswith(_NOT_ON_DISK)):
+            mode = stat.S_IMODE(found.st_mode) if found is not None else _PRIVATE
+            _replace(Path(os.path.realpath(path)), data, mode)
+        elif stat.S_ISDIR(found.st_mode):
+            msg = f"{path}: this is a folder."
+            raise UsageError(msg, advice="Name a file.")
+        else:
+            _pour(path, data)
+    except ValueError as error:
+        msg = f"{path}: no file can have that name."
+        raise UsageError(msg) from error
     except OSError as error:
         msg = f"{path}: it cannot be written: {error.strerror}."
         raise StorageError(msg) from error
+
+
+def _target(path: str) -> os.stat_result | None:
+    """What stands there, links followed; None for a new file. Raises UsageError for a name of a folder."""
+    if not path or path.endswith("/"):
+        msg = f"{path!r} is not the name of a file."
+        raise UsageError(msg, advice="Name a file.")
+    try:
+        return Path(path).stat()
+    except FileNotFoundError:
+        return None
+
+
+def _replace(target: Path, data: bytes, mode: int) -> None:
+    draft = target.with_name(f".perdure-{os.getpid()}.tmp")
+    try:
+        draft.touch(_PRIVATE, exist_ok=False)
+        draft.write_bytes(data)
+        draft.chmod(mode)
+        draft.replace(target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _pour(path: str, data: bytes) -> None:
+    """Write to what is no regular file; a pipe that nobody reads fails instead of waiting."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        os.set_blocking(descriptor, True)
+        while data:
+            data = data[os.write(descriptor, data) :]
+    finally:
+        os.close(descriptor)
 
 
 def _read(path: str, descriptor: int) -> bytes:

@@ -20,6 +20,7 @@ MAIN = "main"
 USER = "user"
 LAYOUT = 1
 POLICY = 1
+OUTPUT_STATUS = 5
 _BYTES_MAX = 512 * 1024
 _ID_DIGITS = 16
 _HEAD = b'{"body":'
@@ -81,6 +82,12 @@ def put(text: str) -> int:
             sys.stdout.buffer.flush()
         except BrokenPipeError:
             sys.stdout = None  # the reader has gone; nothing is left to flush
+        except OSError as error:
+            sys.stdout = None
+            from perdure.cli.output import complain
+
+            complain(f"perdure: standard output cannot be written: {error.strerror}.")
+            return OUTPUT_STATUS
     return 0
 
 
@@ -318,5 +325,6 @@ def _document(block: Block) -> str:
         "included": listed(block.included),
         "left_out": listed(block.left_out),
         "session": "null",
+        "problem": "null",
     }
     return "{" + ", ".join(f'"{name}": {value}' for name, value in fields.items()) + "}"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import signal
-import sys
 from types import FrameType
 from typing import Any
 
 from perdure.app import App
 from perdure.cli.command import Answer, Command, Context
-from perdure.cli.jobs import short_id
-from perdure.cli.shapes import date, table
+from perdure.cli.jobs import DEAD, NO_ROOM, short_id
+from perdure.cli.output import complain, say
+from perdure.cli.shapes import counted, date, table, until
 from perdure.core.admission import Receipt
-from perdure.errors import NotFound
+from perdure.errors import NotFound, OutputFailed
 from perdure.service.work import Report
 
 UNAVAILABLE_STATUS = 6
@@ -35,10 +36,14 @@ def worker(context: Context) -> Answer:
         stopping.append(number)
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    out = sys.stderr if context.options.json else sys.stdout
 
     def log(event: str, name: str, detail: str) -> None:
-        print(f"{event} {name} {detail}".rstrip(), file=out, flush=True)
+        line = f"{event} {name} {detail}".rstrip()
+        if context.options.json:
+            complain(line)
+            return
+        with contextlib.suppress(OutputFailed):  # a lost line of the log stops no review
+            say(line)
 
     try:
         context.log = log
@@ -92,6 +97,7 @@ def _status(app: App, report: Report) -> int:
 def _report_json(report: Report) -> dict[str, Any]:
     return {
         "ended": report.ended,
+        "reasons": report.reasons,
         "waiting": [
             {"job": name, "reason": waiting.reason, "until_ms": waiting.until_ms}
             for name, waiting in report.waiting.items()
@@ -103,17 +109,31 @@ def _report_json(report: Report) -> dict[str, Any]:
 def _report_text(context: Context, report: Report) -> str:
     paint = context.paint
     ended = sorted(report.ended.items())
-    lines = [f"{count} {'job' if count == 1 else 'jobs'} {state}" for state, count in ended]
-    reasons: dict[str, int] = {}
+    lines = [f"{counted(count, 'job')} {state}" for state, count in ended]
+    lines += [f"  {count} {why}" for why, count in sorted(report.reasons.items())]
+    if any(why.endswith(": capacity") for why in report.reasons):
+        lines.append(paint("yellow", NO_ROOM))
+    reasons: dict[str, list[int]] = {}
     for waiting in report.waiting.values():
-        reasons[waiting.reason] = reasons.get(waiting.reason, 0) + 1
-    lines += [paint("yellow", f"{count} waiting: {reason}") for reason, count in reasons.items()]
+        reasons.setdefault(waiting.reason, []).append(waiting.until_ms or 0)
+    lines += [paint("yellow", _waiting(reason, times)) for reason, times in reasons.items()]
     lines += [paint("red", f"{short_id(name)} stopped: {reason}") for name, reason in report.stopped.items()]
     if not lines:
         return "Nothing was waiting for a review."
+    if report.ended.get(DEAD):
+        lines.append(
+            "perdure jobs lists them; perdure jobs show ID says why, perdure jobs retry ID reviews again."
+        )
     if report.ended.get("applied"):
         lines.append("perdure history shows what changed; perdure undo takes the newest change back.")
     return "\n".join(lines)
+
+
+def _waiting(reason: str, times: list[int]) -> str:
+    """How many wait for one reason, and when the first of them is tried again."""
+    soonest = min((ms for ms in times if ms), default=None)
+    again = f"; tried again from {until(soonest)}" if soonest is not None else ""
+    return f"{len(times)} waiting: {reason}{again}"
 
 
 def _receipt_json(receipt: Receipt) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from typing import NoReturn
 
 from perdure import __version__
 from perdure.cli.command import Answer, Command, Context
+from perdure.cli.output import complain, say
 from perdure.cli.paint import Paint, legible
 from perdure.cli.table import DEFAULTS, HINTS, MODULES, groups, load, load_all, members
-from perdure.errors import PerdureError, UsageError
+from perdure.errors import Damaged, Inaccessible, OutputFailed, PerdureError, UsageError
 
 INTERNAL_STATUS = 70
 INTERRUPTED_STATUS = 130
@@ -47,10 +48,10 @@ def run(argv: list[str]) -> int:
     try:
         return _run(argv)
     except PerdureError as error:
-        return _fail(error.code, error.message, error.advice, error.exit_status, as_json=as_json)
+        advice = error.advice or _next_step(error)
+        return _fail(error.code, error.message, advice, error.exit_status, as_json=as_json)
     except BrokenPipeError:
-        sys.stdout = io.StringIO()  # whoever read the output has seen enough; nothing is left to flush
-        return 0
+        return 0  # whoever read the output has seen enough
     except KeyboardInterrupt:
         return _fail("interrupted", "interrupted.", "", INTERRUPTED_STATUS, as_json=as_json)
     except Exception as error:
@@ -61,22 +62,32 @@ def run(argv: list[str]) -> int:
         return _fail("internal", f"a fault in Perdure: {found}.", advice, INTERNAL_STATUS, as_json=as_json)
 
 
+def _next_step(error: PerdureError) -> str:
+    """What to do about a damaged file, where nobody knew better."""
+    if isinstance(error, Inaccessible):
+        return "Check its permissions and the disk; perdure verify names all that is wrong."
+    if isinstance(error, Damaged):
+        return "perdure verify names all that is damaged; perdure verify --restore mends branches."
+    return ""
+
+
 def _run(argv: list[str]) -> int:
     shared, rest = _leading(argv)
     if not rest or rest[0] in {"--help", "-h", "help"}:
-        print(overview() if len(rest) < 2 else _help_for(rest[1:]))  # noqa: PLR2004 - "help" and a name
+        named = [word for word in rest[1:] if not word.startswith("-")]
+        say(_help_for(named) if named else overview())
         return 0 if rest else UsageError.exit_status
     if rest[0] in {"--version", "-V"}:
-        print(f"perdure {__version__}")
+        say(f"perdure {__version__}")
         return 0
     name, rest = _resolve(rest, shared)
     if name in groups():
-        print(group_help(name))
+        say(group_help(name))
         return 0
     command = load(name)
     parser = parser_of(command)
     if {"-h", "--help"} & set(_options(rest)):
-        print(parser.format_help(), end="")
+        say(parser.format_help(), end="")
         return 0
     options = parser.parse_args([*shared, *rest])
     paint = Paint.for_stream(sys.stdout)
@@ -203,22 +214,25 @@ def _unknown(word: str) -> UsageError:
 
 def _print(answer: Answer, *, as_json: bool, colours: bool) -> None:
     if as_json:
-        print(json.dumps(answer.data, ensure_ascii=False))
+        say(json.dumps(answer.data, ensure_ascii=False))
     elif answer.text:
-        print(legible(answer.text, colours=colours))
-    sys.stdout.flush()
+        say(legible(answer.text, colours=colours))
+    if answer.warning and not as_json:
+        complain(legible(f"perdure: {answer.warning}"))
 
 
 def _fail(code: str, message: str, advice: str, status: int, *, as_json: bool) -> int:
+    line = legible(f"perdure: {message} {advice}".rstrip()).replace("\n", " ")
+    if not as_json or code == OutputFailed.code:
+        complain(line)
+        return status
+    error = {"code": code, "message": message, "advice": advice}
     try:
-        if as_json:
-            error = {"code": code, "message": message, "advice": advice}
-            print(json.dumps({"error": error}, ensure_ascii=False))
-            sys.stdout.flush()
-        else:
-            print(legible(f"perdure: {message} {advice}".rstrip()), file=sys.stderr)
+        say(json.dumps({"error": error}, ensure_ascii=False))
     except BrokenPipeError:
-        sys.stdout = io.StringIO()
+        return status
+    except OutputFailed:
+        complain(line)
     return status
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from perdure.cli.command import Answer, Command, Context
-from perdure.cli.shapes import date
+from perdure.cli.shapes import counted, date
 from perdure.core.evidence import Evidence, Skipped
 from perdure.hosts.sessions import SessionRead, read_session
 from perdure.service.capture import Captured
@@ -30,7 +30,7 @@ def capture(context: Context) -> Answer:
     turns = len(_turns(planned))
     done = planned
     if not options.dry_run:
-        question = f"{turns} turns would be taken in, more than {CONFIRM_TURNS}. Go on?"
+        question = f"{turns:,} turns would be taken in, more than {CONFIRM_TURNS}. Go on?"
         if turns > CONFIRM_TURNS and not context.confirm(question):
             return Answer({"accepted": 0, "declined": True}, "Nothing was taken in.")
         done = [_captured(context, session, branch_id, dry_run=False) for _, session in read]
@@ -46,7 +46,9 @@ def capture(context: Context) -> Answer:
 
 
 def inject(context: Context) -> Answer:
-    """The block that a host would inject now; with a session it counts as exposure (I-04)."""
+    """The block that a host would inject now; with a session it counts as exposure (I-04). What can be read
+    is injected, and what cannot is named: a failure only when nothing is left to show.
+    """
     app, budget = context.app, context.app.config.injection
     project = context.project.key
     branch_id = app.branch_id(project, context.branch) if context.branch is not None else None
@@ -65,8 +67,11 @@ def inject(context: Context) -> Answer:
             "included": block.included,
             "left_out": block.left_out,
             "session": session,
+            "problem": block.problem or None,
         },
         block.text,
+        5 if block.problem and not block.text else 0,
+        block.problem,
     )
 
 
@@ -131,9 +136,10 @@ def _session_text(context: Context, path: str, session: SessionRead, found: Capt
     paint = context.paint
     verb = "would be taken in" if found.dry_run else "taken in"
     jobs = len(found.evidence) if found.dry_run else found.accepted
+    earlier = f"{found.duplicates:,} {'holds' if found.duplicates == 1 else 'hold'} earlier ones"
     lines = [
-        paint("bold", f"{path} ({session.format}, {len(session.turns)} turns)"),
-        f"{found.turns_accepted} turns {verb} as {jobs} review jobs; {found.duplicates} hold earlier ones.",
+        paint("bold", f"{path} ({session.format}, {counted(len(session.turns), 'turn')})"),
+        f"{counted(found.turns_accepted, 'turn')} {verb} as {counted(jobs, 'review job')}; {earlier}.",
     ]
     lines += _counted("not evidence", found.skipped_turns)
     lines += _counted("cannot be evidence", found.uncovered_turns)
@@ -153,7 +159,10 @@ def _counted(what: str, turns: tuple[Skipped, ...]) -> list[str]:
     reasons: dict[str, int] = {}
     for turn in turns:
         reasons[turn.reason] = reasons.get(turn.reason, 0) + 1
-    return [f"{count} turns are {what}: {reason}" for reason, count in sorted(reasons.items())]
+    return [
+        f"{counted(count, 'turn')} {'is' if count == 1 else 'are'} {what}: {reason}"
+        for reason, count in sorted(reasons.items())
+    ]
 
 
 def _within(folder: str, root: str) -> bool:
@@ -161,7 +170,7 @@ def _within(folder: str, root: str) -> bool:
 
 
 def _evidence_text(evidence: Evidence) -> str:
-    lines = [f"\n--- window of {len(evidence.turns)} turns"]
+    lines = [f"\n--- window of {counted(len(evidence.turns), 'turn')}"]
     for turn in evidence.turns:
         lines.append(f"turn {turn.turn_id[:12]}  {date(turn.settled_ms)}{'  (cut)' if turn.cut else ''}")
         said = [f"  {line.line_id} {line.role}: {line.text}" for line in turn.lines]
@@ -201,6 +210,9 @@ COMMANDS = (
         _inject_arguments,
         frozenset({"branch"}),
         examples=("perdure inject", "perdure inject --json --project ~/shop"),
-        statuses=("0 also when there is nothing to inject: nothing is printed",),
+        statuses=(
+            "0 also when there is nothing to inject: nothing is printed",
+            "5 a branch is damaged and nothing else is left to inject; a warning when something is",
+        ),
     ),
 )

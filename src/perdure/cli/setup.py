@@ -3,39 +3,57 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from perdure.app import App, home_path
 from perdure.authority.filesystem import projects
+from perdure.authority.filesystem.filesystems import VANISHING
 from perdure.authority.filesystem.home import adopt, open_home
-from perdure.authority.filesystem.project import Project
+from perdure.authority.filesystem.project import Project, find_project, repository_around
 from perdure.cli.command import Answer, Command, Context
-from perdure.cli.shapes import date, dollars, exposure_json, table
-from perdure.core.job import lane_of
+from perdure.cli.jobs import NO_ROOM
+from perdure.cli.shapes import amount_text, counted, date, exposure_json, table
+from perdure.core.admission import Outcome
+from perdure.core.job import lane_of, successor
 from perdure.core.memory import BRANCH_CHARS_MAX
+from perdure.errors import Refused
 
-_KINDS = {"git": "Git repository", "worktree": "linked worktree; memory of", "folder": "folder without Git"}
+_KINDS = {
+    "git": "Git repository",
+    "worktree": "main repository of this linked worktree, whose memory it shares",
+    "folder": "folder without Git",
+    "key": "named by its key",
+}
 _MODES = {
     "embedded": "embedded: reviews run in the host's own process, or by perdure review",
     "shadow": "shadow: embedded reviews decide, a service runs beside them and changes nothing",
-    "external": "external: only perdure worker reviews",
+    "external": "external: perdure worker reviews, or perdure review by hand; no host does",
 }
+_MOVED = "If you moved it: docs/how-to, Move a project."
+_GONE_SHOWN = 3
+_NEWEST = 20
+"""So many of the newest reviews are looked at for what status tells of them."""
 
 
 def init(context: Context) -> Answer:
     """Make the home and the project's memory, or find them there."""
+    _check_places(home_path(), context.options.project)
     app = context.app = App.open(create=True, allow_filesystem=context.options.allow_filesystem)
     app.begin_writing()
     project = context.project
     new = app.ensure_project(project)
-    data = _identity(app, project) | {"new": new}
+    gone = _gone(app)
+    data = _identity(app, project) | {"new": new, "gone": gone}
     rows = [
         ("project", f"{project.root} ({_KINDS[project.kind]})"),
         ("key", project.key),
         ("memory", data["memory"]),
         ("mode", _MODES[app.config.mode]),
         ("reviewer", _reviewer_text(app)),
+        *_notes(app, gone),
     ]
     said = "This project has a memory now." if new else "This project has a memory already; nothing changed."
     steps = [
@@ -46,6 +64,18 @@ def init(context: Context) -> Answer:
     ]
     text = [context.paint("bold", said), "", table(rows), "", "Next:", *(f"  {step}" for step in steps)]
     return Answer(data, "\n".join(text))
+
+
+def _check_places(home: str, folder: str) -> None:
+    """Memory lives outside what it is about (M-01). Raises Refused, and what `find_project` raises."""
+    around = repository_around(home)
+    if around is not None:
+        msg = f"the home {home} would lie inside the Git repository {around}."
+        raise Refused(msg, advice="Set PERDURE_HOME to a folder outside it: memory is not part of a project.")
+    own, root = os.path.realpath(home), find_project(folder).root
+    if root == own or root.startswith(f"{own}/"):
+        msg = f"{root} is inside the home {home}, which cannot be a project."
+        raise Refused(msg, advice="Run perdure init in your project, or name it with --project.")
 
 
 def status(context: Context) -> Answer:
@@ -59,7 +89,8 @@ def status(context: Context) -> Answer:
     day = datetime.fromtimestamp(app.clock.now_ms() / 1000, UTC).strftime("%Y%m%d")
     spent = app.attempts.charge(provider, day)
     missing = app.provider.ready()
-    alerts = app.budget_service().report().alerts
+    alerts, gone = app.budget_service().report().alerts, _gone(app)
+    crowded = _crowded(app, closed)
     data = _identity(app, project) | {
         "branch": branch.name,
         "entries": len(branch.entries),
@@ -71,19 +102,26 @@ def status(context: Context) -> Answer:
         "reviewer_missing": missing,
         "today": exposure_json(spent),
         "alerts": list(alerts),
+        "no_room": crowded,
+        "gone": gone,
     }
     total = spent.total
     room = f"{branch.chars:,} of {BRANCH_CHARS_MAX:,}"
     rows = [
         ("project", f"{project.root} ({_KINDS[project.kind]})"),
         ("memory", data["memory"]),
-        ("branch", f"{branch.name}: {len(branch.entries)} entries, {room} characters"),
+        ("branch", f"{branch.name}: {counted(len(branch.entries), 'entry', 'entries')}, {room} characters"),
         ("jobs", f"{waiting} open, {len(closed)} closed"),
         ("workers", f"{data['workers']} running"),
         ("mode", _MODES[app.config.mode]),
         ("reviewer", f"{_reviewer_text(app)}{f'; {missing}' if missing else ''}"),
-        ("today", f"at most {total.calls} calls, {total.tokens:,} tokens, {dollars(total.cost_nanodollars)}"),
+        ("today", f"at most {amount_text(total)}"),
         *(("warning", alert) for alert in alerts),
+        *(
+            [("warning", f"{counted(crowded, 'review', 'reviews')} found more than fits. {NO_ROOM}")]
+            * bool(crowded)
+        ),
+        *_notes(app, gone),
     ]
     return Answer(data, table(rows))
 
@@ -92,8 +130,8 @@ def home_show(context: Context) -> Answer:
     """Where everything lives."""
     app = context.app
     found = app.home.format
-    keys = projects.keys(app.records)
-    roots = {key: _root_of(app, key) for key in keys}
+    roots = projects.known(app.records)
+    gone = {key for key, root in roots.items() if root is not None and projects.is_gone(root)}
     data = {
         "home": app.home.path,
         "home_id": found.home_id,
@@ -101,7 +139,7 @@ def home_show(context: Context) -> Answer:
         "filesystem": found.filesystem,
         "filesystem_allowed": found.filesystem_allowed,
         "made_ms": found.made_ms,
-        "projects": [{"key": key, "root": root} for key, root in roots.items()],
+        "projects": [{"key": key, "root": root, "gone": key in gone} for key, root in roots.items()],
     }
     forced = " (allowed by you)" if found.filesystem_allowed else ""
     rows = [
@@ -110,8 +148,14 @@ def home_show(context: Context) -> Answer:
         ("made", date(found.made_ms)),
         ("filesystem", f"{found.filesystem}{forced}"),
     ]
-    listed = [(f"  {key}", root or "unknown") for key, root in roots.items()]
-    return Answer(data, "\n".join([table(rows), f"projects    {len(keys)}", table(listed)]).rstrip())
+    listed = [
+        (f"  {key}", f"{root or 'unknown: perdure verify says why'}{' (not there any more)' * (key in gone)}")
+        for key, root in roots.items()
+    ]
+    lines = [table(rows), f"projects    {len(roots)}", table(listed)]
+    if gone:
+        lines.append(f"Its memory is still here: perdure show --project {min(gone)}. {_MOVED}")
+    return Answer(data, "\n".join(lines).rstrip())
 
 
 def home_adopt(context: Context) -> Answer:
@@ -164,9 +208,38 @@ def _reviewer_text(app: App) -> str:
     return f"{reviewer.provider} {reviewer.model}".strip()
 
 
-def _root_of(app: App, key: str) -> str | None:
-    bound = projects.bound(app.records, key)
-    return bound.root if bound is not None else None
+def _gone(app: App) -> list[dict[str, str]]:
+    """The projects whose folder is not there any more: moved, renamed, or deleted."""
+    roots = projects.known(app.records).items()
+    return [{"key": key, "root": root} for key, root in roots if root and projects.is_gone(root)]
+
+
+def _crowded(app: App, closed: Iterable[str]) -> int:
+    """Of the newest reviews, how many were rejected because memory had no room, and not retried since."""
+    known, count = set(closed) | set(app.queue.queued()), 0
+    for name in sorted(closed)[-_NEWEST:]:
+        ended = app.queue.outcome(name)
+        if isinstance(ended, Outcome) and (ended.state, ended.reason) == ("rejected", "capacity"):
+            job = app.queue.job(name)
+            count += job is None or successor(job, stale=False).job_id not in known
+    return count
+
+
+def _notes(app: App, gone: list[dict[str, str]]) -> list[tuple[str, str]]:
+    notes = [
+        ("note", f"{one['root']}, project {one['key']}, is not there any more. {_MOVED}")
+        for one in gone[:_GONE_SHOWN]
+    ]
+    if len(gone) > _GONE_SHOWN:
+        notes.append(("note", f"{len(gone) - _GONE_SHOWN} more: perdure home show"))
+    if app.home.format.filesystem in VANISHING:
+        notes.append(
+            (
+                "warning",
+                f"{app.home.path} is on {app.home.format.filesystem}: all of it is lost at a restart.",
+            )
+        )
+    return notes
 
 
 def _init_arguments(parser: argparse.ArgumentParser) -> None:
@@ -184,7 +257,9 @@ COMMANDS = (
         init,
         _init_arguments,
         examples=("perdure init", "PERDURE_HOME=~/memory perdure init --project ~/shop"),
-        statuses=("3 the home would lie on a file system outside the guarantee, or is open to others",),
+        statuses=(
+            "3 the home would be outside the guarantee, in a repository or among other things, or is open",
+        ),
     ),
     Command("status", "say what is remembered, what waits, and what was spent today", status),
     Command("home show", "say where all memory lives, and whose it is", home_show),

@@ -113,6 +113,22 @@ def dollars(nanodollars: int) -> str:
     return f"${nanodollars / NANODOLLARS:,.4f}"
 
 
+def amount_text(amount: Amount) -> str:
+    """Calls, tokens and dollars in words."""
+    parts = (counted(amount.calls, "call"), counted(amount.tokens, "token"))
+    return ", ".join([*parts, dollars(amount.cost_nanodollars)])
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number and its noun: "1 turn", "1,200 turns"; `many` where an s does not make the plural."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
+def until(ms: int) -> str:
+    """A moment of the near future in local time, to the second, with its zone."""
+    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z").rstrip()
+
+
 def table(rows: Iterable[tuple[str, ...]]) -> str:
     """Rows in columns as wide as they need to be; the last column runs free."""
     found = list(rows)
