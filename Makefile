@@ -13,6 +13,7 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
 ONLY ?=
+SEEDS ?= 0-999
 ARGS ?=
 export PERDURE_PYTHON ?=
 
@@ -82,6 +83,10 @@ protocol: $(STAMP) ## write protocol/ and the pictures of the documentation from
 .PHONY: crash
 crash: $(STAMP) ## crash everywhere for PERDURE_CRASH_SECONDS (60); figures go to build/crash.json
 	@$(PYTHON) -m tests.crash
+
+.PHONY: simulate
+simulate: $(STAMP) ## play whole systems from seeds: SEEDS=0-999, or one; figures go to build/simulate.json
+	@$(PYTHON) -m tests.simulation $(SEEDS)
 
 .PHONY: lock
 lock: $(STAMP) ## pin the requirements again, with hashes, from pyproject.toml

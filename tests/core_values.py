@@ -115,6 +115,7 @@ def reserved(
         request_digest="0" * 64,
         hold=hold,
         reserved_ms=reserved_ms,
+        calls=1,
     )
 
 
