@@ -220,3 +220,18 @@ def test_a_flood_takes_linear_time(flood: str) -> None:
     list(find_numbers(text, text.lower()))
     assert time.process_time() - begun < 1.0
     assert isinstance(find_secrets(text[:2_000]), tuple)
+
+
+@pytest.mark.requirement("E-03")
+@pytest.mark.parametrize("filler", ["A" * 16, "2345" * 6])
+def test_a_filler_in_a_seed_s_place_is_no_seed(filler: str) -> None:
+    """Few different characters, or digits alone, stand for a seed and are none."""
+    text = f"TOTP seed {filler}"
+    assert redact(text) == (text, ())
+
+
+@pytest.mark.requirement("E-03")
+def test_a_long_list_of_recovery_codes_goes_whole() -> None:
+    """However many codes follow the words, each beside the one before."""
+    codes = [f"{digits(4)}-{digits(4)}" for _ in range(100)]
+    assert gone(f"recovery codes: {' '.join(codes)}", *codes)

@@ -66,7 +66,6 @@ _TOLD = re.compile(
 )
 _BESIDE = re.compile(r"[\s\"'`(\[]{1,4}")
 _CODE_REACH = 64
-_CODES_MAX = 32
 _SENTENCE_END = re.compile(r"[.!?](?:\s|\Z)")
 
 _PLACE = (
@@ -188,12 +187,8 @@ def _codes(lower: str, at: int) -> Iterator[Span]:
         first = _CODE.search(lower, at, min(len(lower), at + _CODE_REACH) if end is None else end.start() + 1)
     if first is None or (not sure and (first.group().isdecimal() or is_wordlike(first.group()))):
         return
-    yield *first.span(), "recovery-code"
-    done = first.end()
-    for _ in range(_CODES_MAX):
-        between = _NEXT_CODE.match(lower, done)
-        code = _CODE.match(lower, between.end()) if between is not None else None
-        if code is None:
-            return
+    code: re.Match[str] | None = first
+    while code is not None:
         yield *code.span(), "recovery-code"
-        done = code.end()
+        between = _NEXT_CODE.match(lower, code.end())
+        code = _CODE.match(lower, between.end()) if between is not None else None
