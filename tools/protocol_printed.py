@@ -31,11 +31,15 @@ def printed_schemas() -> dict[str, Schema]:
 
 
 def error_codes() -> Iterator[str]:
-    """The codes of all errors that Perdure raises on purpose; a refused text has the code of its check."""
+    """The codes of all errors that commands print; a refused text has the code of its check.
+
+    Only those of the one error tree's own module: what else is loaded (the demo, a test) does not matter.
+    """
     waiting: list[type[PerdureError]] = [PerdureError]
     while waiting:
         kind = waiting.pop()
-        yield kind.code
+        if kind.__module__ == PerdureError.__module__:
+            yield kind.code
         waiting += kind.__subclasses__()
 
 
