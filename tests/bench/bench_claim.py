@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+from perdure.authority.filesystem.disk_port import TEMPORARY_FOLDER
 from perdure.core.claim import Claim
 from perdure.core.job import lane_of
 from perdure.core.record import seal
@@ -40,7 +41,7 @@ def _at(folder: Path, backlog: int) -> Figure:
 
         samples = interleaved(
             claim,
-            folder=Path(app.home.path, "index"),
+            folder=Path(app.home.path, TEMPORARY_FOLDER),
             payload=b"x" * CLAIM_BYTES,
             rounds=ROUNDS,
             after=lambda _index: app.claims.release(held.pop()),
@@ -76,7 +77,7 @@ def _enqueue_meanwhile(folder: Path) -> Figure:
 
         try:
             samples = interleaved(
-                enqueue, folder=Path(app.home.path, "index"), payload=payload, rounds=ROUNDS
+                enqueue, folder=Path(app.home.path, TEMPORARY_FOLDER), payload=payload, rounds=ROUNDS
             )
         finally:
             over.set()

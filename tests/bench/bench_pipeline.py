@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from perdure.authority.filesystem import layout
+from perdure.authority.filesystem.disk_port import TEMPORARY_FOLDER
 from perdure.ports.provider import Answered, Reply, ReviewRequest, Usage
 from perdure.provider.replay import ReplayProvider
 from tests.bench.figures import Figure, against, floor_seconds, plain, scratch
@@ -54,7 +54,7 @@ class _Timing(ReplayProvider):
 def _run(folder: Path, name: str, answers: list[Answered]) -> list[Figure]:
     with home(folder, f"pipeline-{name}") as (app, project):
         fill(app, project, range(JOBS), chars=4_000)
-        provider = _Timing(answers, Path(app.home.path, layout.INDEX))
+        provider = _Timing(answers, Path(app.home.path, TEMPORARY_FOLDER))
         published = _Count(app.records.disk)
         ended = app.worker(provider=provider).drain().ended
         published.stop()
