@@ -9,69 +9,18 @@ from __future__ import annotations
 import functools
 import json
 import secrets
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from perdure.core.budget import Limits
-from perdure.ports.provider import Answered, Failed, Lost, Reply, ReviewRequest
+from perdure.ports.provider import Answered, Failed, Reply, ReviewRequest
 from tests.e2e.command_line import Perdure
 from tests.e2e.planted import run_quietly
-from tests.fakes import PROJECT, USED, Rig, ScriptedProvider, finding_nothing, turns
+from tests.e2e.troubles import DAY, HOUR, drained, garbage, lost, outage, over, rig_of, states
+from tests.fakes import USED, ScriptedProvider, finding_nothing, turns
 from tests.services import broken, jobs_service
 from tests.session_files import PiSession
-from tests.simulated_disk import SimulatedDisk
-
-HOUR, DAY = 3_600.0, 86_400.0
-
-
-def rig_of(provider: ScriptedProvider, limits: Limits | None = None) -> Rig:
-    """A prepared rig."""
-    rig = Rig(SimulatedDisk(), provider=provider, limits=limits)
-    rig.prepare()
-    return rig
-
-
-def garbage(_request: ReviewRequest) -> Reply:
-    """Words instead of a proposal."""
-    return Answered("Sure! I will remember that.", USED, None)
-
-
-def outage(_request: ReviewRequest) -> Reply:
-    """No answer for now."""
-    return Failed("availability", "http 503", None, None)
-
-
-def no_credentials(_request: ReviewRequest) -> Reply:
-    """A key that is not accepted."""
-    return Failed("configuration", "http 401", None, None)
-
-
-def lost(_request: ReviewRequest) -> Reply:
-    """Sent, and never heard of again."""
-    return Lost("timeout")
-
-
-def _over(left: Iterator[int]) -> bool:
-    """Whether a count has come to its end."""
-    return next(left, None) is None
-
-
-def states(rig: Rig) -> list[str]:
-    """The states of all jobs."""
-    return [row.state for row in jobs_service(rig).list(PROJECT)]
-
-
-def drained(rig: Rig, *, rounds: int = 60, step_seconds: float = HOUR) -> int:
-    """Drain again and again while time goes by; says how many rounds it took until nothing was open."""
-    for number in range(rounds):
-        rig.drain()
-        if not jobs_service(rig).list(PROJECT, open_only=True):
-            return number
-        rig.clock.advance(step_seconds)
-    return rounds
-
 
 # -- A. runaway cost
 
@@ -154,7 +103,7 @@ def test_a_queue_survives_any_number_of_restarts() -> None:
     assert len(jobs) == 40
     for stop_after in (1, 3, 2, 5):
         left = iter(range(stop_after * 2))
-        rig.worker().drain(stop=functools.partial(_over, left))
+        rig.worker().drain(stop=functools.partial(over, left))
         rig.clock.advance(HOUR)
         assert len(rig.queue.queued()) == 40
     assert drained(rig) < 60

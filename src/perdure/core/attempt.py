@@ -85,7 +85,7 @@ class Result(Record, frozen=True, forbid_unknown_fields=True):
     detail: str  # typed and short; never provider text
     proposal: str | None  # canonical JSON of the checked proposal, for outcome "proposal"
     proposal_digest: str | None
-    correction: str | None  # why the output was invalid, for the next attempt
+    correction: str | None  # what was wrong with the output: of all of it, or of the operations left out
     usage: Usage | None  # None: the provider did not report it (B-07)
     retry_after_seconds: int | None
     provider_request_id: str | None
