@@ -325,6 +325,25 @@ def test_a_damaged_attempt_of_a_dead_owner_stops_no_other(
     assert late.attempts.charge("model", DAY).actual == Amount(1, 2, 3)
 
 
+@pytest.mark.requirement("A-06", "B-02", "Q-13")
+def test_an_attempt_of_nobody_known_is_closed_once_no_worker_lives(
+    site: Site, one: Ports, two: Ports
+) -> None:
+    """Its reservation cannot be read, so that every worker may be its owner (rule 12)."""
+    dead, other = one.claims.register(), two.claims.register()
+    draft = reserved(job(), worker=dead)
+    one.attempts.reserve(draft, LIMITS)
+    site.damage("reserved", draft.attempt_id)
+    site.kill(one, dead)
+    late = site.process()
+    with pytest.raises(Refused):
+        late.attempts.reconcile(reconciled(draft, HOLD))
+    two.claims.retire(other)
+    late.attempts.reconcile(reconciled(draft, HOLD))
+    (seen,) = late.attempts.of_job(draft.job_id)
+    assert (seen.state, seen.open) == ("settled", False)
+
+
 @pytest.mark.requirement("A-06", "X-04")
 def test_of_two_users_who_reconcile_at_once_one_is_refused(threaded_site: Site) -> None:
     """The second is told that nothing is open any more; the first word stands."""

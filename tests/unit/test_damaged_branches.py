@@ -279,6 +279,35 @@ def test_a_damaged_intent_stays_while_it_may_have_an_effect_left() -> None:
         assert disk.names(ADMISSIONS) == [name]
 
 
+@pytest.mark.requirement("M-13", "D-06")
+@pytest.mark.parametrize(("kind", "compacted"), [("foreground", False), ("review", False), ("review", True)])
+def test_a_damaged_completion_is_derived_again(kind: str, *, compacted: bool) -> None:
+    """Cut off behind its completion, which is then damaged: `--restore` opens the project, and the change
+    stands once, with its receipt.
+    """
+    rig, disk, _ = forked()
+    if kind == "review":
+        capture_on(rig, MAIN_BRANCH)
+    probe = disk.fork()
+    act(Rig(probe, ids=SequentialIds("v")), kind)
+    done = max(n for n, (v, p) in enumerate(probe.operations) if v == "link" and p.endswith(".done"))
+    if compacted:
+        done = max(n for n, (v, p) in enumerate(probe.operations) if v == "replace" and "/admissions/" in p)
+    victim = disk.process("victim", crash_at=done + 3)
+    with contextlib.suppress(Crashed):
+        act(Rig(victim, ids=SequentialIds("v")), kind)
+    (path,) = (f"{ADMISSIONS}/{name}" for name in disk.names(ADMISSIONS) if name.endswith(".done"))
+    torn(disk, path)
+    restored = restore_service(fresh(disk)).restore()
+    assert (restored.completions, restored.refused, len(restored.copies)) == ((path,), (), 1)
+    rig = fresh(disk)
+    rig.drain()
+    rig.memory_service().remember("Third fact.")
+    texts = [entry.text for entry in rig.memory_service().branch("main").entries]
+    assert texts == ["Use pnpm here.", PORT if kind == "review" else "Second fact.", "Third fact."]
+    assert broken(rig) == ()
+
+
 def act(rig: Rig, kind: str) -> None:
     """Write in the foreground, or review."""
     if kind == "review":

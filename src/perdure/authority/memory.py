@@ -247,7 +247,8 @@ class MemoryAttempts:
         attempt = self._attempt(name)
         if attempt.reserved is None and attempt.damaged is None:
             raise NotFound(f"there is no attempt {name}.")
-        alive = attempt.reserved is not None and not self._claims.gone(attempt.reserved.worker)
+        named = attempt.reserved or attempt.fate
+        alive = bool(self._claims.workers()) if named is None else not self._claims.gone(named.worker)
         if not unresolved(attempt) or alive:
             raise Refused(f"attempt {name} is {attempt.state}, or its owner lives.")
         if attempt.open and attempt.damaged is None:

@@ -170,6 +170,10 @@ class _HeldMemory:
             self._store.records.pop(name, None)
             self._store.damaged.discard(name)
 
+    def withdraw(self, transaction: str) -> None:
+        self._store.records.pop(self._done(transaction), None)
+        self._store.damaged.discard(self._done(transaction))
+
     def bury(self, tombstones: tuple[Tombstone, ...]) -> None:
         for stone in tombstones:
             name = self._stone(stone.what, stone.value)

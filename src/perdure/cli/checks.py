@@ -56,6 +56,7 @@ def _finding_text(context: Context, finding: Finding) -> str:
 
 def _restored_lines(restored: Restored) -> list[str]:
     lines = [f"written again: {path}" for path in restored.branches]
+    lines += [f"derived again: {path}" for path in restored.completions]
     lines += [f"copied aside: {path}" for path in restored.copies]
     lines += [f"damaged, with nothing left to do, and taken away: {path}" for path in restored.cleared]
     lines += [f"not mended: {why}" for why in restored.refused]

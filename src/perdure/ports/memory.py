@@ -82,6 +82,10 @@ class HeldMemory(Protocol):
         """Take away an intent that cannot be read and has nothing left to do, with its completion."""
         ...
 
+    def withdraw(self, transaction: str) -> None:
+        """Take away a completion that cannot be read, so that it is derived again."""
+        ...
+
     def bury(self, tombstones: tuple[Tombstone, ...]) -> None:
         """Publish tombstones, durable before the branch changes (rule 13)."""
         ...

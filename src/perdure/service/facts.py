@@ -60,7 +60,7 @@ def _read(job_id: str, queue: Queue, attempts: OfJob, memory: Memory, claims: Cl
         event_present=ended is not None and queue.event_present(job_id),
         branch_changed_ms=branch.changed_ms if branch is not None else 0,
         owners_gone=_gone(made, claims),
-        damaged=() if decision is not None else tuple(a.damaged for a in made if a.damaged is not None),
+        damaged=() if decision is not None else _stopping(made),
     )
 
 
@@ -102,6 +102,11 @@ def _successor_present(decision: Decision | None, queue: Queue, named: str | Non
     if named is None:
         return False
     return queue.outcome(named) is not None or queue.job(named) is not None
+
+
+def _stopping(made: tuple[Attempt, ...]) -> tuple[str, ...]:
+    """What of the attempts cannot be read and was not settled by the user's word, which closes an attempt."""
+    return tuple(a.damaged for a in made if a.damaged is not None and a.reconciled is None)
 
 
 def _gone(made: tuple[Attempt, ...], claims: Claims) -> frozenset[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from perdure.core.admission import Revision, RevisionTombstone
+from perdure.core.admission import CONFLICT, Completion, IntentTombstone, Revision, RevisionTombstone
 from perdure.core.job import is_job_id
 from perdure.core.memory import MAIN, Branch, empty_main, main_branch_id
 from perdure.errors import Conflict, Damaged, LockTimeout, PerdureError
@@ -30,6 +30,7 @@ class Restored(msgspec.Struct, frozen=True):
     refused: tuple[str, ...]
     finished: int  # transactions that were open and are finished
     cleared: tuple[str, ...] = ()  # damaged intents that had nothing left to do
+    completions: tuple[str, ...] = ()  # damaged completions, written again from their intents
 
 
 class RestoreService:
@@ -49,6 +50,7 @@ class RestoreService:
             refused=tuple(work.refused),
             finished=work.finished,
             cleared=tuple(work.cleared),
+            completions=tuple(work.completions),
         )
 
 
@@ -61,6 +63,7 @@ class _Work:
         self.copies: list[str] = []
         self.refused: list[str] = []
         self.cleared: list[str] = []
+        self.completions: list[str] = []
         self.finished = 0
 
     def mend(self, scope: str) -> None:
@@ -73,12 +76,28 @@ class _Work:
                 for name, branch_id in _broken_branches(snapshot):
                     if name == scope:
                         self._restore(held, snapshot.scopes[scope], branch_id)
+                for transaction in _damaged_completions(snapshot, scope):
+                    self._complete_again(held, scope, transaction)
                 for transaction, why in self._finish(held):
                     self._clear(held, scope, transaction, why)
         except LockTimeout:
             raise
         except PerdureError as error:
             self.refused.append(f"{place(scope)}: {error.message}")
+
+    def _complete_again(self, held: HeldMemory, scope: str, transaction: str) -> None:
+        """A completion is derived, so that a damaged one is taken away and made again: by the rolling forward
+        of an intent that is still whole, here for one that is a tombstone, of which the receipt says the end.
+        """
+        path = f"{place(scope)}/admissions/{transaction}.done"
+        self._keep(path)
+        held.withdraw(transaction)
+        records = self._inspect.snapshot().scopes[scope]
+        stone, ended = records.intents[transaction], records.receipts.get(transaction)
+        if isinstance(stone, IntentTombstone):
+            conflict = ended is not None and CONFLICT in ended.reasons
+            held.complete(Completion(transaction, stone.intent_digest, conflict))
+        self.completions.append(path)
 
     def _finish(self, held: HeldMemory) -> list[tuple[str, str]]:
         """Every open transaction that can be finished; the others, and why not."""
@@ -143,6 +162,14 @@ class _Work:
         for name in dict.fromkeys(names):
             for parent in dict.fromkeys(parents):
                 yield msgspec.structs.replace(main, branch_id=branch_id, name=name, parent=parent)
+
+
+def _damaged_completions(snapshot: Snapshot, scope: str) -> list[str]:
+    """Transactions whose completion cannot be read though their intent can."""
+    base = f"{place(scope)}/admissions/"
+    ends = {one.path for one in snapshot.unread if not one.newer and one.path.startswith(base)}
+    names = sorted(path.removeprefix(base).removesuffix(".done") for path in ends if path.endswith(".done"))
+    return [name for name in names if name in snapshot.scopes[scope].intents]
 
 
 def _may_still_act(snapshot: Snapshot, scope: str, transaction: str) -> str | None:

@@ -62,6 +62,8 @@ _ROOM = bytes(RESULT_BYTES)
 class _Owners(Protocol):
     def gone(self, worker: str) -> bool: ...
 
+    def workers(self) -> tuple[str, ...]: ...
+
 
 class FileAttempts:
     """See `perdure.ports.attempts.Attempts`. `largest_hold` is what an unreadable attempt costs.
@@ -209,15 +211,23 @@ class FileAttempts:
         if not unresolved(attempt):
             msg = f"attempt {name} is {attempt.state}; nothing is open about it."
             raise Refused(msg)
-        if attempt.reserved is not None and not self._owners.gone(attempt.reserved.worker):
-            msg = f"attempt {name} belongs to a worker that is still alive."
-            raise Refused(msg, advice="Wait for it to end, or stop that worker first.")
+        self._check_owner_gone(attempt)
         if attempt.damaged is None and attempt.state == "dispatched":
             self.lose(name)
         elif attempt.damaged is None and attempt.state == "reserved":
             self.decide_fate(Fate(attempt_id=name, fate="cancelled", worker="", reason="owner gone"))
             return
         self._say(reconciled)
+
+    def _check_owner_gone(self, attempt: Attempt) -> None:
+        """Where no record names the owner, only the end of all workers proves that it is gone (rule 12)."""
+        named = attempt.reserved or attempt.fate
+        if named is None and self._owners.workers():
+            msg = f"no record tells whose attempt {attempt.attempt_id} is, and a worker is alive."
+            raise Refused(msg, advice="Stop all workers first.")
+        if named is not None and not self._owners.gone(named.worker):
+            msg = f"attempt {attempt.attempt_id} belongs to a worker that is still alive."
+            raise Refused(msg, advice="Wait for it to end, or stop that worker first.")
 
     def _say(self, reconciled: Reconciled) -> None:
         """The user's word; in place of an earlier one that cannot be read, of which a copy is kept."""

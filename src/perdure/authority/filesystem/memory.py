@@ -264,6 +264,10 @@ class _Held:
         if self.left_open is not None:
             self.left_open.discard(transaction)
 
+    def withdraw(self, transaction: str) -> None:
+        self._records.remove(layout.completion(self._scope, transaction))
+        self.left_open = None
+
     def bury(self, tombstones: tuple[Tombstone, ...]) -> None:
         for stone in tombstones:
             keyed = self._keyed(stone.what, stone.value)
