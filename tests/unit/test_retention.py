@@ -6,14 +6,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from perdure.authority.filesystem import layout
 from perdure.authority.filesystem.retain import FileRetain
 from perdure.config import Retention as RetentionRules
 from perdure.core.admission import Intent, OutcomeTombstone
 from perdure.core.job import make_job
+from perdure.core.record import seal
 from perdure.core.windows import windows
 from perdure.ports.provider import Lost, Reply, ReviewRequest
+from perdure.ports.retain import DayTotals, ProviderTotal
 from perdure.service.retention import DAY_MS, JUMP_MS_MAX
 from tests.fakes import (
     MAIN_BRANCH,
@@ -316,3 +319,18 @@ def test_a_worker_runs_it_once_an_hour(tmp_path: Path) -> None:
     assert app.queue.queued() == []
     assert app.verify_service().verify().ok
     app.close()
+
+
+@pytest.mark.requirement("B-03", "X-04")
+def test_totals_that_leave_out_a_standing_call_are_found() -> None:
+    """V-17: a day that was cut off while its attempts went counts every call whose records still stand."""
+    rig = reviewed()
+    (attempt,) = rig.attempts.all()
+    disk = rig.disk
+    assert isinstance(disk, SimulatedDisk)
+    name, day = attempt.attempt_id, attempt.attempt_id[:8]
+    row = ProviderTotal("scripted", 1, 1, 790, 3_100)
+    for calls in (1, 0):
+        counted = DayTotals(day=day, providers=(replace(row, calls=calls),), removing=(name,))
+        disk.put(f"{layout.BUDGETS}/{day}", seal(counted))
+        assert [found.invariant for found in broken(rig)] == ([] if calls else ["V-17"])

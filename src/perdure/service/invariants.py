@@ -11,6 +11,7 @@ docstring is the rule in words.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from perdure.core.admission import (
@@ -277,6 +278,21 @@ def _forgotten(snapshot: Snapshot) -> Iterator[Violation]:
                 yield Violation("V-15", "forgotten", path, f"entry {entry.entry_id} is back", "its absence")
 
 
+def _totals(snapshot: Snapshot) -> Iterator[Violation]:
+    """The totals of a closed day count every call of theirs whose records still stand (B-03, rule 12)."""
+    attempts = {attempt.attempt_id: attempt for attempt in snapshot.attempts}
+    for day, totals in snapshot.totals.items():
+        counted = {row.provider: row.calls for row in totals.providers}
+        standing: Counter[str] = Counter()
+        for attempt in (attempts[name] for name in totals.removing if name in attempts):
+            if attempt.reserved is not None and attempt.fate is not None and attempt.state != "cancelled":
+                standing[attempt.reserved.provider] += attempt.reserved.calls
+        for provider, calls in standing.items():
+            if calls > counted.get(provider, 0):
+                found = f"{counted.get(provider, 0)} calls of {provider}"
+                yield Violation("V-17", "totals", f"budgets/{day}", found, f"at least {calls}")
+
+
 def _open_jobs(snapshot: Snapshot) -> Iterator[Violation]:
     """Every accepted job has its outcome, and every outcome its event."""
     for name in sorted({*snapshot.jobs, *snapshot.decisions}):
@@ -326,6 +342,7 @@ INVARIANTS: Mapping[str, Rule] = {
     "V-14": _turns,
     "V-15": _forgotten,
     "V-16": admissions.premature,
+    "V-17": _totals,
 }
 """Safety: hold in every state that a crash can leave."""
 
