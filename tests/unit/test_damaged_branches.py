@@ -19,6 +19,7 @@ from perdure.service.inject import InjectService
 from tests.fakes import MAIN_BRANCH, PROJECT, SESSION, Rig, SequentialIds, turns
 from tests.services import broken, restore_service
 from tests.simulated_disk import Crashed, SimulatedDisk
+from tests.simulated_view import DiskView
 
 USER = layout.USER_SCOPE
 MAIN_FILE = layout.branch(PROJECT, MAIN_BRANCH)
@@ -314,3 +315,49 @@ def act(rig: Rig, kind: str) -> None:
         rig.drain()
     else:
         rig.memory_service().remember("Second fact.")
+
+
+@pytest.mark.requirement("M-02", "Q-13")
+def test_a_fork_is_not_taken_for_a_lost_branch_while_it_is_made() -> None:
+    """Whoever lists the branches while another finishes it sees it whole or not at all."""
+    for looks in range(1, 20):
+        disk = SimulatedDisk()
+        rig = Rig(disk)
+        rig.prepare()
+        rig.memory_service().remember("Use pnpm here.")
+        probe = disk.fork()
+        Rig(probe, ids=SequentialIds("v")).memory_service().fork("trial")
+        (at,) = (n for n, (v, p) in enumerate(probe.operations) if v == "replace" and "/branches/" in p)
+        with contextlib.suppress(Crashed):
+            Rig(disk.process("v", crash_at=at + 1), ids=SequentialIds("v")).memory_service().fork("trial")
+        reader = disk.process("reader")
+        writer = Rig(disk.process("writer"), ids=SequentialIds("w"))
+        left = [looks]
+
+        def look(left: list[int] = left, writer: Rig = writer) -> None:
+            left[0] -= 1
+            if left[0] == 0:
+                writer.memory_service().remember("Another fact.")
+
+        spied(reader, look)
+        for _ in range(2):
+            rows = Rig(reader, ids=SequentialIds("r")).memory.branches(PROJECT)
+            assert [row.problem for row in rows] == [""] * len(rows), looks
+
+
+def spied(view: DiskView, look: Callable[[], None]) -> None:
+    """Call `look` after each read and each listing of that process."""
+    read, names = view.read, view.names
+
+    def spied_read(path: str, *, bytes_max: int) -> bytes | None:
+        data = read(path, bytes_max=bytes_max)
+        look()
+        return data
+
+    def spied_names(folder: str) -> list[str]:
+        found = names(folder)
+        look()
+        return found
+
+    view.read = spied_read  # type: ignore[method-assign] # a stand-in for one method
+    view.names = spied_names  # type: ignore[method-assign] # a stand-in for one method

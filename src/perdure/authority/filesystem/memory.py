@@ -93,12 +93,17 @@ class FileMemory:
         return tuple(sorted((row for row in rows if row is not None), key=lambda r: (r.name != MAIN, r.name)))
 
     def _row(self, scope: str, branch_id: str) -> BranchName | None:
-        """A fork that was cut off before its branch has a folder for revisions and none in it."""
+        """A fork that was cut off before its branch has a folder for revisions and none in it. A branch that
+        has revisions by now was written since it was looked for.
+        """
         try:
             b = self.branch(scope, branch_id)
+            has_history = b is None and bool(_seqs(self._records, scope, branch_id))
+            if has_history:
+                b = self.branch(scope, branch_id)
             if b is not None:
                 return BranchName(b.branch_id, b.name, b.parent, len(b.entries), b.seq)
-            if not _seqs(self._records, scope, branch_id):
+            if not has_history:
                 return None
             problem = _gone(scope, branch_id).message
         except (Damaged, NewerVersion) as error:
