@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import stat
 import tomllib
+from collections.abc import Iterator
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -25,6 +27,10 @@ _MAY_BE_ZERO = frozenset({"unknown_seconds_first", "quiet_branch_seconds"})
 RETRIES_MAX = 100
 RETRY_SECONDS_MAX = 7 * 86_400
 _WHOLE_END = 10**18
+_LEVELS_MAX = 32
+_KEY_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_KEY_PART}){{{_LEVELS_MAX}}}", re.ASCII)
+"""The parser's time grows with the square of a key's parts, so that nothing else bounds it."""
 
 Calls = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Tokens = Annotated[int, msgspec.Meta(ge=1, le=TOKENS_LIMIT_MAX)]
@@ -129,12 +135,8 @@ def load_config(path: str) -> Config:
     if len(data) > CONFIG_BYTES_MAX:
         msg = f"{path}: larger than {CONFIG_BYTES_MAX} bytes."
         raise ConfigError(msg)
-    try:
-        table = tomllib.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:  # TOMLDecodeError, UnicodeDecodeError, too many digits
-        msg = f"{path}: not valid TOML: {error}."
-        raise ConfigError(msg) from error
-    _check_numbers(path, table)
+    table = _parsed(path, data)
+    _check_values(path, table)
     try:
         found = msgspec.convert(table, Config)
     except msgspec.ValidationError as error:
@@ -144,16 +146,41 @@ def load_config(path: str) -> Config:
     return found
 
 
-def _check_numbers(path: str, value: object, field: str = "") -> None:
-    """Refuse what no field takes: nan, infinities, and whole numbers beyond 64 bits."""
+def _parsed(path: str, data: bytes) -> dict[str, object]:
+    try:
+        text = data.decode("utf-8")
+        if _LONG_KEY.search(text):
+            msg = f"{path}: a key has more than {_LEVELS_MAX} parts."
+            raise ConfigError(msg)
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, UnicodeDecodeError, too many digits
+        msg = f"{path}: not valid TOML: {error}."
+        raise ConfigError(msg) from error
+
+
+def _check_values(path: str, table: dict[str, object]) -> None:
+    """Refuse what no field takes: nan, infinities, whole numbers beyond 64 bits, and deep nesting."""
+    for field, value in _values(path, table):
+        endless = isinstance(value, float) and not math.isfinite(value)
+        if endless or (isinstance(value, int) and abs(value) >= _WHOLE_END):
+            shown = str(value) if endless else "a number of more than 18 digits"
+            msg = f"{path}: {field}: expected a finite number within the field's bounds; found {shown}."
+            raise ConfigError(msg)
+
+
+def _values(path: str, value: object, field: str = "", level: int = 0) -> Iterator[tuple[str, object]]:
+    """Every value that is no table or list, with its field."""
+    if level > _LEVELS_MAX:
+        msg = f"{path}: nested more than {_LEVELS_MAX} levels deep."
+        raise ConfigError(msg)
     if isinstance(value, dict):
         for name, below in value.items():
-            _check_numbers(path, below, f"{field}.{name}" if field else name)
-    endless = isinstance(value, float) and not math.isfinite(value)
-    if endless or (isinstance(value, int) and abs(value) >= _WHOLE_END):
-        shown = str(value) if endless else "a number of more than 18 digits"
-        msg = f"{path}: {field}: expected a finite number within the field's bounds; found {shown}."
-        raise ConfigError(msg)
+            yield from _values(path, below, f"{field}.{name}" if field else name, level + 1)
+    elif isinstance(value, list):
+        for below in value:
+            yield from _values(path, below, field, level + 1)
+    else:
+        yield field, value
 
 
 def _check_retries(path: str, retries: Policy) -> None:

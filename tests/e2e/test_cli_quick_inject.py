@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from perdure.app import App
 from perdure.authority.filesystem.home import LAYOUT_VERSION, POLICY_VERSION, Format
-from perdure.authority.filesystem.memory import Selected
+from perdure.authority.filesystem.structural import Selected
 from perdure.cli.quick_inject import (
     _BRANCH_FIELDS,
     _BYTES_MAX,

@@ -182,6 +182,25 @@ def test_any_bytes_are_settings_or_a_clear_mistake(
     assert isinstance(found, Config) or str(path) in str(found)
 
 
+@pytest.mark.requirement("S-05")
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".".join("a" * 130_000) + " = 1",
+        "[" + ".".join(['"a"'] * 65_000) + "]",
+        "x = " + "{ a.b.c.d.e.f.g.h = " * 8 + "1" + " }" * 8,
+        "mode = " + "[" * 40 + "]" * 40,
+    ],
+    ids=["key", "header", "tables", "lists"],
+)
+def test_settings_of_many_levels_are_refused(tmp_path: Path, text: str) -> None:
+    """A key of many parts, for which the parser would need minutes, and tables in tables are a mistake."""
+    path = tmp_path / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"config\.toml: .*more than 32"):
+        load_config(str(path))
+
+
 @pytest.mark.requirement("S-05", "I-02")
 def test_a_mistake_about_the_block_stops_it_and_others_do_not(perdure: Perdure) -> None:
     """A turn start does not fail for a reviewer's settings; for its own it does, and says so."""

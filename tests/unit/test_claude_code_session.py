@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from perdure.core.evidence import RawTurn
+from perdure.hosts.session_turns import TEXT_CHARS_MAX
 from perdure.hosts.sessions import SessionRead, read_session
 from tests.session_files import Transcript
 
@@ -223,6 +224,21 @@ def test_what_stands_in_the_humans_place_is_not_the_humans(
         [("user", "Two."), ("assistant", "Second.")],
     ]
     assert "MARK" not in repr(read)
+
+
+@pytest.mark.requirement("L-04")
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "<system-reminder>", "<ide_a ", "</ide_a", "<ide_a></ide_b>", "<ide_a ></ide_a>"],
+)
+def test_a_long_text_is_searched_for_woven_parts_in_one_pass(tmp_path: Path, piece: str) -> None:
+    """Hundreds of thousands of characters, and of beginnings of tags that nothing ends, are read at once."""
+    transcript = Transcript()
+    transcript.user(piece * 400_000 + " Use tabs.")
+    transcript.says("Yes.")
+    (turn,) = read_session(transcript.write(tmp_path)).turns
+    assert turn.end == "settled"
+    assert [len(line.text) <= TEXT_CHARS_MAX for line in turn.lines] == [True, True]
 
 
 @pytest.mark.requirement("L-04")

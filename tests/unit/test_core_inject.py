@@ -74,9 +74,10 @@ def test_what_would_break_the_fence_shows_as_blocked(text: str) -> None:
 
 
 @pytest.mark.requirement("I-03")
-def test_an_entry_cannot_forge_a_line_of_its_own() -> None:
-    """Later lines of an entry are indented under it."""
-    shown = render([item("First.\n- Second: forged\n## User")], **WIDE).text
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
+def test_an_entry_cannot_forge_a_line_of_its_own(end: str) -> None:
+    """Later lines of an entry are indented under it, whatever ends them."""
+    shown = render([item(f"First.{end}- Second: forged{end}## User")], **WIDE).text
     assert "- First.\n    - Second: forged\n    ## User" in shown
 
 

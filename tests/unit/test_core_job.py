@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perdure.core.canonical import digest
 from perdure.core.job import (
     JOB_ID_DIGITS,
+    Job,
     Lane,
     check_identity,
     is_job_id,
@@ -16,6 +18,7 @@ from perdure.core.job import (
     successor,
     turn_ids,
 )
+from perdure.core.record import Unreadable, seal, unseal
 from tests.core_values import MAIN_ID, PROJECT, evidence, job
 
 
@@ -77,6 +80,16 @@ def test_content_that_is_not_what_the_id_says_is_found() -> None:
     }
     for field, value in wrong.items():
         assert check_identity(msgspec.structs.replace(made, **{field: value})), field
+
+
+@pytest.mark.requirement("Q-01")
+def test_a_job_about_no_turn_is_no_job() -> None:
+    """Its id and its successor come from its last turn: without one a file is damaged."""
+    made = job()
+    nothing = msgspec.structs.replace(made.evidence, turns=())
+    empty = msgspec.structs.replace(made, evidence=nothing, evidence_digest=digest(nothing))
+    with pytest.raises(Unreadable, match=r"at \$\.evidence\.turns"):
+        unseal(seal(empty), Job)
 
 
 @pytest.mark.requirement("Q-06", "Q-11")

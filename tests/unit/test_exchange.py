@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.core.exchange import DOCUMENT_CHARS_MAX, Document, Item, diff, plan_additions, plan_whole, shown
+from perdure.core.exchange import (
+    DOCUMENT_CHARS_MAX,
+    ITEMS_MAX,
+    Document,
+    Item,
+    diff,
+    plan_additions,
+    plan_whole,
+    shown,
+)
 from perdure.core.exchange_json import from_json, to_json
 from perdure.core.exchange_markdown import from_markdown, to_markdown
 from perdure.core.memory import Add, Branch, Entry, Planned, empty_main, entry_digest, find_key, plan
@@ -279,6 +288,17 @@ def test_a_giant_file_is_refused_before_it_is_read(read: Callable[[str], Documen
     """The bound comes before the parser."""
     with pytest.raises(UsageError, match="at most"):
         read("x" * (DOCUMENT_CHARS_MAX + 1))
+
+
+@pytest.mark.requirement("M-14")
+def test_more_entries_than_a_branch_can_hold_are_refused_at_once() -> None:
+    """Each entry is judged, which takes long for hundreds of thousands."""
+    assert len(from_markdown("- a\n" * ITEMS_MAX).items) == ITEMS_MAX
+    with pytest.raises(UsageError, match="no branch can hold"):
+        from_markdown("- a\n" * (ITEMS_MAX + 1))
+    entries = [{"text": "a"}] * (ITEMS_MAX + 1)
+    with pytest.raises(UsageError, match="no branch can hold"):
+        from_json(json.dumps({"format": "perdure-memory", "version": 1, "entries": entries}))
 
 
 @pytest.mark.requirement("M-14")

@@ -333,6 +333,14 @@ def test_the_class_follows_from_the_status_alone(status: int, failure: str, *, u
         ({"retry-after": "1.5"}, None),
         ({"retry-after": "٣"}, None),
         ({"retry-after": "Mon, 30 Nov 2026 10:00:30 GMT"}, None),
+        (
+            {"retry-after": "30 Nov 99999999999999999999 10:00:30 GMT", "date": "30 Nov 2026 10:00:00 GMT"},
+            None,
+        ),
+        (
+            {"retry-after": "30 Nov 2026 10:00:30 +99999999999999999999", "date": "30 Nov 2026 10:00:00 GMT"},
+            None,
+        ),
         ({"retry-after": "Mon, 30 Nov 2026 10:00:30 GMT", "date": "Mon, 30 Nov 2026 10:00:00 GMT"}, 30),
         ({"retry-after": "Mon, 30 Nov 2026 09:00:00 GMT", "date": "Mon, 30 Nov 2026 10:00:00 GMT"}, 0),
         ({"retry-after": "Mon, 30 Nov 2026 10:00:30", "date": "Mon, 30 Nov 2026 10:00:00 GMT"}, None),

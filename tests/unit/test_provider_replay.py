@@ -72,6 +72,7 @@ def test_a_delay_beyond_the_timeout_is_a_lost_call(tmp_path: Path) -> None:
         ('{"reply":"failed","failure":"odd","detail":"x"}', "odd"),
         ('{"reply":"lost","detail":"x","delay_seconds":-1}', "delay_seconds"),
         ("not json", "malformed"),
+        ('{"a":' * 100_000, "recursion"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, expected: str) -> None:

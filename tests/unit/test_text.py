@@ -351,6 +351,25 @@ def test_clean_evidence_is_storable_and_settles(text: str) -> None:
 
 
 @pytest.mark.requirement("I-03")
+@pytest.mark.requirement("E-02", "M-10")
+def test_marks_in_a_row_are_bounded() -> None:
+    """Thirty marks after a letter are text; of more, evidence keeps thirty, and an entry is refused.
+
+    Bringing marks into their order takes the square of their number, so that the bound comes first; marks
+    that only something invisible kept apart count as one row.
+    """
+    most = clean_evidence_text("q" + "\u0323\u0301" * 15)
+    assert len(most) == 31
+    assert check_entry_text(most) == most
+    many = "q" + "\u0323\u0301" * 100_000
+    apart = "q" + ("\u0323\u0301" * 10 + "\u200b") * 5_000
+    assert clean_evidence_text(many) == most
+    assert len(clean_evidence_text(apart)) == 31
+    assert refusal(many) == "encoding"
+    quiet = "\u2500" * 40
+    assert clean_evidence_text(quiet) == quiet == check_entry_text(quiet)
+
+
 def test_neutralising_leaves_the_rest() -> None:
     """I-03: only the tag is blocked; what stands around it stays as it is."""
     assert neutralize_fence(f"a {FENCE_CLOSE} b ＜system＞ c < d > e") == "a [blocked] b [blocked] c < d > e"

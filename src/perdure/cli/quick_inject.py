@@ -36,6 +36,9 @@ _FORMAT_FIELDS = {
     "made_ms",
     "policy",
 }
+_TEXT_FIELDS = ("entry_id", "text", "kind", "importance", "origin")
+_IMPORTANCES = {"high", "normal", "low"}
+_ORIGINS = {"tool", "review", "capture", "import", "edit"}
 _SETTINGS = (b"injection", b"project", b"\\")
 
 
@@ -68,8 +71,10 @@ def quick_inject(words: list[str]) -> str | None:
             block = _block(root, project, options["--branch"])
         finally:
             os.close(root)
-        return _document(block) if options["--json"] else block.text
+        return _document(block) if options["--json"] else _legible(block.text)
     except (_Unusual, PerdureError, OSError, ValueError, KeyError, TypeError, ImportError, StopIteration):
+        return None
+    except RecursionError:
         return None
 
 
@@ -213,6 +218,10 @@ def _branch(root: int, scope: str, project: str, branch_id: str) -> dict[str, ob
         return None
     if body.keys() != _BRANCH_FIELDS or body["branch_id"] != branch_id or body["project"] != project:
         raise _Unusual
+    if not (_is_text(body["name"]) and (body["parent"] is None or _is_text(body["parent"]))):
+        raise _Unusual
+    if not (_is_whole(body["seq"]) and _is_whole(body["changed_ms"])):
+        raise _Unusual
     return body
 
 
@@ -222,17 +231,38 @@ def _items(heading: str, branch: dict[str, object] | None) -> list[Item]:
     if not isinstance(entries, list):
         raise _Unusual
     for entry in entries:
-        if entry.keys() != _ENTRY_FIELDS:
+        if not isinstance(entry, dict) or entry.keys() != _ENTRY_FIELDS:
             raise _Unusual
-        name, text, key = entry["entry_id"], entry["text"], entry["key"]
-        importance, updated_ms = entry["importance"], entry["updated_ms"]
-        texts = (name, text, importance, "" if key is None else key)
-        if not all(type(value) is str for value in texts) or type(updated_ms) is not int:
-            raise _Unusual
+        _check_entry(entry)
         items.append(
-            Item(HEADINGS[heading], name, text, key=key, importance=importance, updated_ms=updated_ms)
+            Item(
+                HEADINGS[heading],
+                entry["entry_id"],
+                entry["text"],
+                key=entry["key"],
+                importance=entry["importance"],
+                updated_ms=entry["updated_ms"],
+            )
         )
     return items
+
+
+def _check_entry(entry: dict[str, object]) -> None:
+    """Its fields are of their types, or it is for the full command to say what is wrong."""
+    texts = all(_is_text(entry[field]) for field in _TEXT_FIELDS)
+    times = _is_whole(entry["created_ms"]) and _is_whole(entry["updated_ms"])
+    if not (texts and times and (entry["key"] is None or _is_text(entry["key"]))):
+        raise _Unusual
+    if entry["importance"] not in _IMPORTANCES or entry["origin"] not in _ORIGINS:
+        raise _Unusual
+
+
+def _is_text(value: object) -> bool:
+    return type(value) is str
+
+
+def _is_whole(value: object) -> bool:
+    return type(value) is int and -(2**63) <= value < 2**63
 
 
 def _record(root: int, path: str, kind: str) -> dict[str, object] | None:
@@ -246,7 +276,11 @@ def _record(root: int, path: str, kind: str) -> dict[str, object] | None:
     digest = data[end : len(data) - len(tail)]
     if data != b'%b%b,"digest":"%b%b' % (_HEAD, body, digest, tail) or digest != sha256_hex(body).encode():
         raise _Unusual
-    return _parsed(body.decode("utf-8"))
+    text = body.decode("utf-8")
+    parsed = _parsed(text)
+    if _canonical(parsed) != text:
+        raise _Unusual
+    return parsed
 
 
 def _parsed(text: str) -> dict[str, object]:
@@ -256,6 +290,14 @@ def _parsed(text: str) -> dict[str, object]:
     if not isinstance(value, dict) or end != len(text):
         raise _Unusual
     return value
+
+
+def _canonical(value: object) -> str:
+    """See `perdure.core.canonical.canonical`; a field that stands twice or a foreign form differs from it."""
+    from _json import encode_basestring, make_encoder
+
+    encode = make_encoder(None, str, encode_basestring, None, ":", ",", True, False, False)  # noqa: FBT003 - by place only
+    return "".join(encode(value, 0))
 
 
 def _bytes(root: int, path: str) -> bytes | None:
@@ -307,6 +349,16 @@ def _folder(root: int, path: str) -> int | None:
         os.close(here)
         raise _Unusual
     return here
+
+
+def _legible(text: str) -> str:
+    """The text, unless it holds control characters, which the full command shows as escapes."""
+    for line in text.split("\n"):
+        if not line.isprintable() and any(
+            (char < " " and char != "\t") or "\x7f" <= char <= "\x9f" for char in line
+        ):
+            raise _Unusual
+    return text
 
 
 def _document(block: Block) -> str:

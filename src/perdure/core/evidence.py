@@ -7,7 +7,7 @@ immutable payload of a job. This file holds the values alone, so that reading a 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -58,7 +58,7 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     host: str  # "pi" or "claude-code"
     session: str  # the host's session id, as hex digest: 32 digits
-    turns: tuple[EvidenceTurn, ...]
+    turns: Annotated[tuple[EvidenceTurn, ...], msgspec.Meta(min_length=1)]
 
     @property
     def frontier(self) -> str:

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from perdure.core.memory import (
+    BRANCH_CHARS_MAX,
     Add,
     Branch,
     Change,
@@ -29,6 +30,8 @@ from perdure.errors import Refused, TextRefused, UsageError
 
 DIGEST_DIGITS = 12
 DOCUMENT_CHARS_MAX = 2_000_000
+ITEMS_MAX = BRANCH_CHARS_MAX
+"""A branch holds no more entries than characters; each item is judged, so that many would take long."""
 KIND_DEFAULT = "project"
 _SHOWN_CHARS = 60
 
@@ -51,6 +54,13 @@ class Document(msgspec.Struct, frozen=True):
     items: tuple[Item, ...]
     branch: str | None = None
     base_digest: str | None = None
+
+
+def check_count(items: int) -> None:
+    """Refuse a document with more entries than any branch can hold. Raises UsageError."""
+    if items > ITEMS_MAX:
+        msg = f"the file has more than {ITEMS_MAX:,} entries, which no branch can hold."
+        raise UsageError(msg, advice="Split it, or leave out what need not be remembered.")
 
 
 class EditPlan(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from perdure.core.exchange import DOCUMENT_CHARS_MAX, KIND_DEFAULT, Document, Item
+from perdure.core.exchange import DOCUMENT_CHARS_MAX, KIND_DEFAULT, Document, Item, check_count
 from perdure.core.memory import Branch, Importance, entry_digest
 from perdure.errors import UsageError
 
@@ -68,6 +68,7 @@ def from_json(text: str) -> Document:
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         msg = f"the file is not a perdure-memory document of version 1: {error}."
         raise UsageError(msg, advice="perdure export --format json shows the form.") from error
+    check_count(len(found.entries))
     items = tuple(
         Item(
             text=entry.text,

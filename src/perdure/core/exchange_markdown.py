@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 
-from perdure.core.exchange import DIGEST_DIGITS, DOCUMENT_CHARS_MAX, KIND_DEFAULT, Document, Item
+from perdure.core.exchange import DIGEST_DIGITS, DOCUMENT_CHARS_MAX, KIND_DEFAULT, Document, Item, check_count
 from perdure.core.memory import Branch, Entry, Importance, entry_digest
 from perdure.errors import UsageError
 
@@ -29,7 +29,7 @@ _HEADER = re.compile(r'<!-- perdure-memory (\d+) branch=("(?:[^"\\]|\\.)*") base
 _COMMENT = re.compile(r"(?:^|\s)<!-- ([0-9a-f]{16}) ([0-9a-f]{12}) -->$")
 _BULLET = re.compile(r"[-*+](?: |$)")
 _IMPORTANCE = re.compile(r"\((high|low)\) ")
-_KEY = re.compile(r"\*\*((?:[^\\*\n]|\\.|\*(?!\*:[ \n]))+)\*\*:[ \n]")
+_KEY = re.compile(r"\*\*((?:[^\\*\n]++|\\.|\*(?!\*:[ \n]))++)\*\*:[ \n]")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SPECIAL = re.compile(r"\\(?=[!-/:-@\[-`{-~])|\\$|<(?=!--)|(?<=--)>", re.MULTILINE)
 _LEADING = re.compile(r"\((?=(?:high|low)\) )|\*(?=\*)")
@@ -107,6 +107,7 @@ def _items(lines: list[str]) -> list[Item]:
         elif _BULLET.match(line):
             bullet, number = _gathered(lines, number)
             items.append(_item(bullet, kind, f"line {number - len(bullet) + 1}"))
+            check_count(len(items))
             number -= 1
         elif line.startswith("## "):
             kind = line[3:].strip()

@@ -97,8 +97,7 @@ def _line(item: Item) -> str:
 
 def _shown(text: str) -> str:
     """One entry cannot forge a line of its own, close the block or pose as a speaker (I-03)."""
-    if "\n" in text:
-        text = "\n    ".join(text.splitlines())
+    text = "\n    ".join(text.splitlines())  # at every character that anyone takes for a line's end
     if not any(char in text for char in _OPENERS) and (
         text.isascii() or not any(char in text for char in _ESCAPES)
     ):

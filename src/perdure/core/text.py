@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 from perdure.core.secret_views import View, folded, is_hidden, unescaped
 from perdure.core.secrets import find_secrets
@@ -41,6 +42,9 @@ _VS_BASE = re.compile("[\\#*0-9]")
 _ZWNJ, _ZWJ, _TEXT_STYLE, _EMOJI_STYLE, _KEYCAP = "\u200c", "\u200d", "\ufe0e", "\ufe0f", "\u20e3"
 _MARKED_LATIN = re.compile(r"([a-z])[\u0300-\u036f]+")
 _SPACES = re.compile(r"\s+")
+_MARKS_MAX = 30
+"""So many marks follow one letter at most (UAX 15, stream-safe text); sorting more takes quadratic time."""
+_MARKS = re.compile(rf"[^\w\x00-\x7f]{{{_MARKS_MAX + 1},}}")
 _INSTRUCTION = [re.compile(pattern) for pattern in INSTRUCTIONS]
 _FRAME = re.compile("|".join(f"(?:{pattern})" for pattern in FRAMES), re.IGNORECASE)
 _KEEP_ELSEWHERE = "Say where the secret is kept instead, for example in the keyring."
@@ -119,6 +123,9 @@ def _readable(text: str, what: str) -> str:
         raise TextRefused(
             "encoding", message, advice="Remove it; only line breaks and tabs are allowed as controls."
         )
+    if _unpiled(text) != text:
+        message = f"{what} holds more than {_MARKS_MAX} accents or other marks in a row, which is not text."
+        raise TextRefused("encoding", message, advice="Type it again without them.")
     text = unicodedata.normalize("NFC", text).strip()
     if not text:
         raise TextRefused("empty", f"{what} is empty.", advice="Say what to remember.")
@@ -198,13 +205,27 @@ def clean_evidence_text(text: str) -> str:
     """Give any text as evidence may hold it; never refuses.
 
     NFC; CR and CRLF as LF; lone surrogates and controls as U+FFFD; NUL, bidirectional and other invisible
-    characters taken out, but for joiners where emoji and scripts need them. Idempotent.
+    characters taken out, but for joiners where emoji and scripts need them, and of more than 30 marks in a
+    row the rest. Idempotent.
     """
     text = _LINE_ENDS.sub("\n", text).replace("\x00", "")
-    text = unicodedata.normalize("NFC", _CONTROLS.sub("\ufffd", _BROKEN.sub("\ufffd", text)))
-    while (cleaner := unicodedata.normalize("NFC", _without_hidden(text))) != text:
+    text = unicodedata.normalize("NFC", _unpiled(_CONTROLS.sub("\ufffd", _BROKEN.sub("\ufffd", text))))
+    while (cleaner := unicodedata.normalize("NFC", _unpiled(_without_hidden(text)))) != text:
         text = cleaner  # taking one out can leave its neighbour without what it joined
     return text
+
+
+def _unpiled(text: str) -> str:
+    """The text with at most `_MARKS_MAX` marks in a row."""
+    return _MARKS.sub(lambda run: "".join(_first_marks(run.group())), text)
+
+
+def _first_marks(run: str) -> Iterator[str]:
+    row = 0
+    for char in run:
+        row = row + 1 if unicodedata.category(char).startswith("M") else 0
+        if row <= _MARKS_MAX:
+            yield char
 
 
 def _without_hidden(text: str) -> str:

@@ -19,6 +19,7 @@ wrappers, no reminders or editor context woven into a message.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -36,8 +37,8 @@ _COMMAND = re.compile(r"<command-(name|message)>")
 _WRAPPED = re.compile(
     r"<(bash-|local-command-|command-|task-notification|user-prompt-submit-hook|teammate-message|channel\b)"
 )
-_WOVEN_IN = re.compile(r"<(system-reminder|ide_[a-z_]+|task-notification)\b[^>]*>.*?</\1>", re.DOTALL)
-_WOVEN_REST = re.compile(r".*</(?:system-reminder|ide_[a-z_]+|task-notification)>", re.DOTALL)
+_WOVEN_OPEN = re.compile(r"<(system-reminder|ide_[a-z_]+|task-notification)\b")
+_WOVEN_CLOSE = re.compile(r"</(system-reminder|ide_[a-z_]+|task-notification)>")
 _CONTINUED = "This session is being continued from a previous conversation"
 
 _Kind = Literal["human", "command", "interrupt", "steer", "assistant", "other"]
@@ -284,10 +285,38 @@ def _from_a_person(value: dict[str, Any]) -> bool:
 
 def _human_text(text: str) -> str:
     """Take what the harness wove into a typed message out of it; "" when the whole is its own."""
-    text = _WOVEN_REST.sub("", _WOVEN_IN.sub("", text)).strip()
+    text = _without_woven(text).strip()
     if _WRAPPED.match(text) or text.startswith(_CONTINUED):
         return ""
     return without_shell_input(text)
+
+
+def _without_woven(text: str) -> str:
+    """Take out each woven element, and of what then remains all up to the last tag that ends one.
+
+    Tags are found once each: the time is linear in a text that nothing bounds but the line's size.
+    """
+    ends: dict[str, list[re.Match[str]]] = {}
+    for close in _WOVEN_CLOSE.finditer(text):
+        ends.setdefault(close[1], []).append(close)
+    parts, at, bracket = [], 0, -1
+    for opening in _WOVEN_OPEN.finditer(text) if ends else ():
+        if opening.start() < at:
+            continue
+        if bracket < opening.end():
+            bracket = text.find(">", opening.end())
+            if bracket < 0:
+                break
+        closes = ends.get(opening[1], [])
+        place = bisect_right(closes, bracket, key=re.Match.start)
+        if place < len(closes):
+            parts.append(text[at : opening.start()])
+            at = closes[place].end()
+    text = "".join([*parts, text[at:]])
+    rest = 0
+    for close in _WOVEN_CLOSE.finditer(text):
+        rest = close.end()
+    return text[rest:]
 
 
 def _texts(content: object) -> list[str]:

@@ -230,7 +230,7 @@ def retry_after_seconds(headers: Mapping[str, str]) -> int | None:
         return min(int(value[:9]), RETRY_AFTER_SECONDS_MAX)
     try:
         wait = parsedate_to_datetime(value) - parsedate_to_datetime(headers.get("date", ""))
-    except (ValueError, TypeError):  # no date, or only one of them with a zone
+    except (ValueError, TypeError, OverflowError):  # no date, one of them without a zone, or a huge number
         return None
     return min(max(0, -(-wait // timedelta(seconds=1))), RETRY_AFTER_SECONDS_MAX)
 

@@ -134,7 +134,7 @@ def _load(path: Path) -> list[tuple[Reply, float]]:
             continue
         try:
             step = _LINE.decode(line)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise ConfigError(f"{path}, line {number}: {error}.") from error
         steps.append((step.reply(), step.delay_seconds))
     return steps

@@ -1,0 +1,1 @@
+"""Fuzzing of everything that reads bytes this process did not write, with a kept corpus."""
