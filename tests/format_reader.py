@@ -125,14 +125,15 @@ class Home:
     def memory(self, scope: str, branch_id: str) -> list[Body]:
         """The entries of a branch."""
         found = self.records.get(f"{_folder(scope)}/branches/{branch_id}")
-        return found.body["entries"] if found else []
+        return found.body["entries"] if found and found.kind == "branch" else []
 
     def replayed(self, scope: str, branch_id: str) -> list[Body]:
         """The entries as the revisions make them, each of which has to follow on the one before."""
         entries: list[Body] = []
         last: str | None = None
         prefix = f"{_folder(scope)}/revisions/{branch_id}/"
-        for path in sorted(path for path in self.of("revision") if path.startswith(prefix)):
+        standing_there = {**self.of("revision"), **self.of("revision2")}
+        for path in sorted(path for path in standing_there if path.startswith(prefix)):
             body = self.records[path].body
             if last is not None and body["base_digest"] != last:
                 msg = f"{path}: it does not follow on the one before"
@@ -194,9 +195,14 @@ _NAMES: dict[str, Callable[[Body], str]] = {
     "reconciled": lambda body: f"{body['attempt_id']}.reconciled",
     "intent": lambda body: body["transaction"],
     "intent-tombstone": lambda body: body["transaction"],
+    "intent2": lambda body: body["transaction"],
+    "move": lambda body: body["move_id"],
+    "arrival": lambda body: body["move_id"],
     "completion": lambda body: f"{body['transaction']}.done",
     "branch": lambda body: body["branch_id"],
+    "branch2": lambda body: body["branch_id"],
     "revision": lambda body: f"{body['seq']:08d}",
+    "revision2": lambda body: f"{body['seq']:08d}",
     "revision-tombstone": lambda body: f"{body['seq']:08d}",
     "buried": lambda body: body["keyed"],
     "purge-plan": lambda body: body["plan_id"],

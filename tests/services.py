@@ -12,6 +12,7 @@ from perdure.core.attempt import Usage
 from perdure.core.budget import Limits
 from perdure.core.protocol import Policy
 from perdure.ports.inspect import Snapshot
+from perdure.service.branches import BranchService
 from perdure.service.budget import BudgetService
 from perdure.service.invariants import check_invariants
 from perdure.service.jobs import JobsService
@@ -65,6 +66,19 @@ def retention(rig: Rig, *, evidence_days: int = 14) -> Retention:
         memory=rig.memory,
         clock=rig.clock,
         evidence_days=evidence_days,
+    )
+
+
+def branch_service(rig: Rig, scope: str = PROJECT) -> BranchService:
+    """Names and removals of branches, on the rig."""
+    return BranchService(
+        queue=rig.queue,
+        attempts=rig.attempts,
+        memory=rig.memory,
+        claims=rig.claims,
+        scope=scope,
+        clock=rig.clock,
+        ids=rig.ids,
     )
 
 

@@ -29,7 +29,7 @@ def schemas() -> dict[str, protocol_schemas.Schema]:
     """Every schema by the name before `.schema.json`."""
     kinds = protocol_schemas.record_types()
     found = {kind: protocol_schemas.record_schema(record) for kind, record in kinds.items()}
-    found["envelope"] = protocol_schemas.envelope_schema(sorted(kinds))
+    found["envelope"] = protocol_schemas.envelope_schema(sorted({record.KIND for record in kinds.values()}))
     found["proposal"] = protocol_schemas.proposal_schema()
     return found | protocol_printed.printed_schemas()
 

@@ -11,9 +11,10 @@ import msgspec
 
 from perdure.authority.filesystem.claims import WorkerFile
 from perdure.authority.filesystem.home import LAYOUT_VERSION, POLICY_VERSION, Format, HomeKey
-from perdure.authority.filesystem.memory import Buried, Selected, stone_name
+from perdure.authority.filesystem.memory import Buried, stone_name
 from perdure.authority.filesystem.project import project_key
 from perdure.authority.filesystem.projects import ProjectFile
+from perdure.authority.filesystem.structural import Selected
 from perdure.core.admission import (
     Intent,
     Receipt,
@@ -33,9 +34,11 @@ from perdure.core.decision import Decision
 from perdure.core.evidence import Evidence, EvidenceLine, EvidenceTurn
 from perdure.core.job import Job, lane_of, make_job
 from perdure.core.judge import judge
-from perdure.core.memory import Add, Branch, empty_main, plan
+from perdure.core.memory import Add, Branch, empty_main, main_branch_id, plan
+from perdure.core.move import Move, arrival, move_transaction, moved, place
 from perdure.core.proposal import AddOp, AssessOp, Proposal
 from perdure.core.record import Record, record_digest, seal
+from perdure.core.structural import Intent2, Renamed, Revision2, rename, structural_intent
 from perdure.ports.coverage import Uncovered
 from perdure.ports.erase import PurgePlan
 from perdure.ports.retain import DayTotals, ProviderTotal
@@ -55,7 +58,8 @@ def golden_records() -> dict[str, Record]:
     """The records by name: the kind, or the kind and a case of it."""
     start = _Start()
     reviewed = _Reviewed(start)
-    return _home(start) | _review(start, reviewed) | _unhappy(start, reviewed) | _foreground(start)
+    told = _home(start) | _review(start, reviewed) | _unhappy(start, reviewed) | _foreground(start)
+    return told | _shaped(start)
 
 
 def golden_intent() -> Intent:
@@ -336,3 +340,69 @@ def _foreground(start: _Start) -> dict[str, Record]:
         "buried": Buried(what="text", keyed=keyed, forgotten_ms=_T0 + 95_000_000),
         "purge-plan": purge,
     }
+
+
+def _shaped(start: _Start) -> dict[str, Record]:
+    """A branch that is renamed and then removed, and an entry that moves to the user-wide memory."""
+    fork = msgspec.structs.replace(
+        start.branch, branch_id=_id("fork", 16), name="release-2", parent=start.branch.branch_id, seq=1
+    )
+    renamed = structural_intent(
+        transaction=_id("rename", 32),
+        base=fork,
+        planned=rename(fork, "release-3", now_ms=_T0 + 97_000_000),
+        renamed=Renamed("release-2", "release-3"),
+        now_ms=_T0 + 97_000_000,
+    )
+    removed = structural_intent(
+        transaction=_id("remove", 32), base=_branch(renamed), planned=None, now_ms=_T0 + 98_000_000
+    )
+    there = empty_main("user")
+    move = Move(
+        move_id=_id("move", 32),
+        scope=start.project,
+        branch_id=start.branch.branch_id,
+        target="user",
+        target_branch_id=main_branch_id("user"),
+        entries=start.branch.entries,
+        begun_ms=_T0 + 99_000_000,
+    )
+    arriving = structural_intent(
+        transaction=move_transaction(move, "in", there),
+        base=there,
+        planned=place(there, move.entries, now_ms=move.begun_ms),
+        moved=moved(move, "in"),
+        arrival=arrival(move),
+        now_ms=move.begun_ms,
+    )
+    return {
+        "intent2.rename": renamed,
+        "revision2.rename": _revision(renamed),
+        "intent2.remove": removed,
+        "branch2": _tombstone(removed),
+        "move": move,
+        "arrival": arrival(move),
+        "intent2.move": arriving,
+        "revision2.move": _revision(arriving),
+    }
+
+
+def _branch(intent: Intent2) -> Branch:
+    if intent.branch is None:
+        msg = "the golden intent was meant to leave a branch"
+        raise ValueError(msg)
+    return intent.branch
+
+
+def _revision(intent: Intent2) -> Revision2:
+    if intent.revision is None:
+        msg = "the golden intent was meant to have a revision"
+        raise ValueError(msg)
+    return intent.revision
+
+
+def _tombstone(intent: Intent2) -> Record:
+    if intent.tombstone is None:
+        msg = "the golden intent was meant to remove a branch"
+        raise ValueError(msg)
+    return intent.tombstone

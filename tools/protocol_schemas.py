@@ -83,6 +83,9 @@ BOUNDS: dict[str, Schema] = {
     "token": _hex(32),
     "claim_token": _pattern("([0-9a-f]{32})?"),
     "plan_id": _hex(32),
+    "move_id": _hex(32),
+    "target": _SCOPE,
+    "target_branch_id": _hex(16),
     "scope": _SCOPE,
     "jobs": _JOB,
     "results": _ATTEMPT,
@@ -90,6 +93,7 @@ BOUNDS: dict[str, Schema] = {
     "PurgePlan.revisions[1]": _NUMBER,
     "project": _hex(16),
     "Branch.project": _SCOPE,
+    "BranchTombstone.project": _SCOPE,
     "ProjectFile.key": _hex(16),
     "home_id": _hex(32),
     "HomeKey.key": _hex(64),
@@ -111,6 +115,7 @@ BOUNDS: dict[str, Schema] = {
     "receipt_digest": _DIGEST,
     "intent_digest": _DIGEST,
     "outcome_digest": _DIGEST,
+    "last_digest": _DIGEST,
     "keyed": _DIGEST,
     "prices": _hex(16),
     # numbers
@@ -140,6 +145,8 @@ BOUNDS: dict[str, Schema] = {
     "root": _pattern("/.*"),
     "copies": _text(400),
     "name": _text(BRANCH_NAME_CHARS_MAX),
+    "Renamed.before": _text(BRANCH_NAME_CHARS_MAX),
+    "Renamed.after": _text(BRANCH_NAME_CHARS_MAX),
     "release": _text(40),
     "host": _WORD,
     "provider": _WORD,
@@ -159,6 +166,7 @@ BOUNDS: dict[str, Schema] = {
     "Assessment.verdict": {"enum": ["confirmed", "contradicted", "outdated"]},
     "Buried.what": {"enum": ["entry", "key", "text"]},
     "reason": _CODE,
+    "refused": _CODE,
     "Uncovered.reason": _WORD,
     "Fate.reason": _text(200, 0),
     "Reconciled.reason": _text(1_000),
@@ -190,12 +198,18 @@ class Unbounded(Exception):
 
 
 def record_types() -> dict[str, type[Record]]:
-    """Find the type of every kind of record, by kind, in order of the kinds."""
+    """Find the type of every kind of record, in order of the kinds: by kind, and a later version by kind and
+    version.
+    """
     for module in pkgutil.walk_packages(perdure.__path__, "perdure."):
         if module.name.split(".")[1] in {"core", "ports", "authority"}:
             importlib.import_module(module.name)
-    found = {kind.KIND: kind for kind in _subclasses(Record) if kind.__module__.startswith("perdure.")}
+    found = {_named(kind): kind for kind in _subclasses(Record) if kind.__module__.startswith("perdure.")}
     return dict(sorted(found.items()))
+
+
+def _named(kind: type[Record]) -> str:
+    return kind.KIND if kind.VERSION == 1 else f"{kind.KIND}{kind.VERSION}"
 
 
 def _subclasses(kind: type[Record]) -> Iterator[type[Record]]:

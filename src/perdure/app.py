@@ -27,12 +27,14 @@ from perdure.core.memory import main_branch_id
 from perdure.errors import ConfigError
 from perdure.ports.provider import Provider
 from perdure.service.adoption import charge_rest_of_day
+from perdure.service.branches import BranchService
 from perdure.service.budget import BudgetService
 from perdure.service.capture import CaptureService
 from perdure.service.curate import Curator, Profile
 from perdure.service.exchange import ExchangeService
 from perdure.service.inject import InjectService
 from perdure.service.jobs import JobsService
+from perdure.service.moves import MoveService
 from perdure.service.probe import ProbeService, is_probe
 from perdure.service.publish import Log
 from perdure.service.purge import PurgeService
@@ -88,19 +90,30 @@ class App:
         self._writing = False
 
     @classmethod
-    def open(cls, *, create: bool = False, allow_filesystem: bool = False, log: Log = lambda *_: None) -> App:
-        """Open the home, or make it. Raises NotFound, Refused, ConfigError, NewerVersion."""
+    def open(
+        cls,
+        *,
+        create: bool = False,
+        adopting: bool = False,
+        allow_filesystem: bool = False,
+        log: Log = lambda *_: None,
+    ) -> App:
+        """Open the home, or make it; `adopting`: one that is not this machine's yet.
+
+        Raises NotFound, Refused, ConfigError, NewerVersion.
+        """
         path = home_path()
         config = load_config(str(Path(path, layout.CONFIG)))
-        home = make_home(path, allow_filesystem=allow_filesystem) if create else open_home(path)
-        return cls(home, config, log=log)
+        if create:
+            return cls(make_home(path, allow_filesystem=allow_filesystem), config, log=log)
+        return cls(open_home(path, adopting=adopting), config, log=log)
 
     def close(self) -> None:
         """Close the home."""
         self.home.close()
 
     def charge_adoption(self) -> str | None:
-        """Count the rest of today's limits of a paid reviewer as unknown, after a home was adopted."""
+        """Count the rest of today's limits of a paid reviewer as unknown, before a home is adopted."""
         if not self.provider.paid:
             return None
         return charge_rest_of_day(
@@ -136,6 +149,23 @@ class App:
     def memory_service(self, scope: str) -> MemoryService:
         """Foreground memory of a project key, or of "user"."""
         return MemoryService(self.memory, scope, clock=self.clock, ids=self.ids)
+
+    def branch_service(self, scope: str) -> BranchService:
+        """Names and removals of branches of a project key, or of "user"."""
+        return BranchService(
+            queue=self.queue,
+            attempts=self.attempts,
+            memory=self.memory,
+            claims=self.claims,
+            scope=scope,
+            clock=self.clock,
+            ids=self.ids,
+            log=self._log,
+        )
+
+    def move_service(self, scope: str) -> MoveService:
+        """Moves out of a project key's memory, or out of "user"."""
+        return MoveService(self.memory, scope, clock=self.clock, ids=self.ids)
 
     def capture_service(self) -> CaptureService:
         """Evidence capture."""

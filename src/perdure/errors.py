@@ -78,6 +78,12 @@ class NotFound(PerdureError):
     exit_status = 4
 
 
+class Removed(NotFound):
+    """The branch was removed; its tombstone stands (rule 15)."""
+
+    code = "removed"
+
+
 class Ambiguous(Refused):
     """Several entries match; the message lists them."""
 

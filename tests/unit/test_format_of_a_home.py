@@ -94,7 +94,14 @@ def _write_memory(home: Written) -> None:
     memory.forget(GONE)
     memory.replace("Indentation", text="Use two spaces.")
     memory.undo()
-    home.app.memory_service("user").remember("Answer briefly.", kind="user")
+    user = home.app.memory_service("user")
+    user.remember("Answer briefly.", kind="user")
+    user.remember("Commit messages are in the imperative.", kind="user")
+    home.app.move_service("user").move("Commit messages", home.project)
+    memory.fork("spike")
+    memory.fork("scratch")
+    home.app.branch_service(home.project).rename_branch("spike", "experiment")
+    home.app.branch_service(home.project).remove("scratch")
 
 
 def _capture(home: Written, found: list[RawTurn]) -> None:
@@ -153,6 +160,8 @@ def test_a_home_is_read_from_the_document_alone(home: Written) -> None:
     assert kinds >= set(PAGE.records) - {
         "day-totals",
         "intent",  # only while a transaction runs
+        "intent2",
+        "move",  # only while one is half done
         "outcome-tombstone",
         "purge-plan",
         "reconciled",

@@ -121,6 +121,26 @@ def test_a_home_of_another_release_is_left_untouched(app: App, layout_number: in
     assert app.records.read(layout.FORMAT, Format) == newer
 
 
+@pytest.mark.requirement("S-08", "X-08")
+@pytest.mark.parametrize("what", ["newer", "copy"])
+def test_init_writes_nothing_into_a_home_that_it_refuses(
+    app: App, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A home of a newer layout, or a copy: making it again is refused before the first folder is made."""
+    if what == "newer":
+        app.records.replace(layout.FORMAT, msgspec.structs.replace(app.home.format, layout=99))
+    place = tmp_path / "here"
+    shutil.copytree(app.home.path, place) if what == "copy" else Path(app.home.path).rename(place)
+    place.chmod(0o700)
+    shutil.rmtree(place / layout.BALLAST)
+    shutil.rmtree(place / layout.EPOCH)
+    monkeypatch.setenv("PERDURE_HOME", str(place))
+    before = sorted(place.rglob("*"))
+    with pytest.raises(Refused if what == "copy" else NewerVersion):
+        App.open(create=True)
+    assert sorted(place.rglob("*")) == before
+
+
 @pytest.mark.requirement("S-06")
 def test_a_network_filesystem_is_refused_unless_the_user_allows_it(
     perdure_home: Path, monkeypatch: pytest.MonkeyPatch

@@ -18,7 +18,7 @@ from perdure.service.adoption import charge_rest_of_day
 from perdure.service.curate import utc_day
 from perdure.service.probe import ProbeService
 from tests.fakes import HOLD, LARGEST, USED, ManualClock, Rig, ScriptedProvider, SequentialIds, turns
-from tests.services import broken, budget_service, ledger, open_app, retention
+from tests.services import broken, budget_service, ledger, open_app, retention, snapshot
 from tests.simulated_disk import Crashed, SimulatedDisk
 
 DAY = "20270115"
@@ -189,6 +189,20 @@ def test_a_damaged_attempt_stops_its_own_job_alone(part: str) -> None:
     other.clock.advance(3_600)
     assert other.drain().ended == {"applied": 1}
     assert len(other.provider.sends) == 1
+
+
+@pytest.mark.requirement("Q-13", "B-02")
+@pytest.mark.parametrize(
+    "name", ["a backup of the records that I made in May.result", f"{'9' * 50}.reserved"]
+)
+def test_a_file_of_somebody_else_among_attempts_costs_nothing(name: str) -> None:
+    """Only what can be an attempt's record counts as one that cannot be read."""
+    rig = reviewed("The port of the service is 4100.")
+    before = another(rig, "a").attempts.charge("scripted", DAY)
+    assert isinstance(rig.disk, SimulatedDisk)
+    rig.disk.put(f"attempts/{DAY}/{name}", b"?")
+    assert another(rig, "b").attempts.charge("scripted", DAY) == before
+    assert f"attempts/{DAY}/{name}" in snapshot(rig).foreign
 
 
 @pytest.mark.requirement("Q-13", "A-05")

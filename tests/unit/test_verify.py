@@ -86,6 +86,14 @@ def _swap_change(rig: Rig) -> None:
     forge(rig, path, Revision, changes=(msgspec.structs.replace(second.changes[0], before=None),))
 
 
+def _renumber(rig: Rig) -> None:
+    forge(rig, layout.revision(PROJECT, MAIN_BRANCH, 2), Revision, seq=2**62)
+
+
+def _run_ahead(rig: Rig) -> None:
+    forge(rig, BRANCH, Branch, seq=2**62)
+
+
 def _lose_revision(rig: Rig) -> None:
     rig.disk.remove(layout.revision(PROJECT, MAIN_BRANCH, 3))
 
@@ -138,6 +146,8 @@ def _unbind(rig: Rig) -> None:
     [
         (_edit_branch, "V-13"),
         (_swap_change, "V-13"),
+        (_renumber, "V-02"),
+        (_run_ahead, "V-13"),
         (_lose_revision, "V-13"),
         (_lose_branch, "V-13"),
         (_tear, "V-01"),

@@ -17,6 +17,8 @@ from perdure.core.job import Job, make_job
 from perdure.core.memory import main_branch_id
 from perdure.ports.provider import Answered, Failed, Lost, Reply, ReviewRequest, Usage
 from perdure.provider.replay import ReplayProvider
+from tests.fakes import Rig, turns
+from tests.simulated_disk import SimulatedDisk
 
 NOTHING = Answered('{"operations":[]}', Usage(0, 0, 0), None)
 
@@ -152,3 +154,25 @@ def test_a_conflict_stops_its_own_job_and_the_others_go_on(app: App, tmp_path: P
     report = app.worker(provider=Noting()).drain()
     assert list(report.stopped) == [third.job_id]
     assert isinstance(app.queue.outcome(fourth.job_id), Outcome)
+
+
+@pytest.mark.requirement("Q-03", "Q-09")
+def test_a_worker_that_others_hold_for_dead_goes_on_as_another() -> None:
+    """Somebody removes the file of its life while it runs: the next job is reviewed all the same."""
+    disk = SimulatedDisk()
+    rig = Rig(disk)
+    rig.prepare()
+    worker = rig.worker()
+    lives: list[str] = []
+
+    def stop() -> bool:
+        (name,) = disk.names(layout.WORKERS)
+        if not lives:
+            disk.remove(f"{layout.WORKERS}/{name}")
+            rig.capture(turns("The port of the service is 4100."))
+        lives.append(name)
+        return worker.report.ended == {"applied": 1} or len(lives) > 20
+
+    assert worker.run(stop=stop).ended == {"applied": 1}
+    assert len(set(lives)) == 2
+    assert disk.names(layout.WORKERS) == []

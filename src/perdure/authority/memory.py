@@ -141,6 +141,10 @@ class MemoryClaims:
         self.beat(worker)
         return worker
 
+    def renew(self, worker: str) -> str:
+        """See `Claims.renew`."""
+        return self.register() if self.gone(worker) else worker
+
     def retire(self, worker: str) -> None:
         """See `Claims.retire`."""
         self._store.living.discard(worker)

@@ -16,10 +16,12 @@ from perdure.core.admission import (
     intent_tombstone,
 )
 from perdure.core.memory import MAIN, Branch, empty_main, main_branch_id
+from perdure.core.move import Arrival, Move
 from perdure.core.record import Record
+from perdure.core.structural import BranchTombstone, Intent2, Renamed
 from perdure.core.text import normalize_key
 from perdure.core.transaction import TransactionFacts, own_revision
-from perdure.errors import Conflict, Damaged, NotFound
+from perdure.errors import Conflict, Damaged, NotFound, Removed
 from perdure.ports.memory import BranchName, HeldMemory, Tombstone
 
 
@@ -38,9 +40,11 @@ class MemoryMemory:
     def branch(self, scope: str, branch_id: str) -> Branch | None:
         """See `Memory.branch`."""
         name = f"branch/{scope}/{branch_id}"
-        found = self._store.read(name, Branch)
-        if found is not None or branch_id != main_branch_id(scope):
-            return found
+        found = self._store.read(name, Record)
+        if isinstance(found, BranchTombstone):
+            raise Removed(f"branch {branch_id} was removed.")
+        if isinstance(found, Branch) or branch_id != main_branch_id(scope):
+            return found if isinstance(found, Branch) else None
         if self.revisions(scope, branch_id):
             raise Damaged(name, "the branch is gone though revisions exist")
         return empty_main(scope)
@@ -49,15 +53,19 @@ class MemoryMemory:
         """See `Memory.branches`."""
         revised = {name.partition("/")[0] for name in self._store.names(f"revision/{scope}/")}
         ids = {main_branch_id(scope), *self._store.names(f"branch/{scope}/"), *revised}
-        rows = [self._row(scope, name) for name in ids]
-        return tuple(sorted(rows, key=lambda row: (row.name != MAIN, row.name)))
+        rows = (self._row(scope, name) for name in ids)
+        return tuple(
+            sorted((row for row in rows if row is not None), key=lambda row: (row.name != MAIN, row.name))
+        )
 
-    def _row(self, scope: str, branch_id: str) -> BranchName:
+    def _row(self, scope: str, branch_id: str) -> BranchName | None:
         problem = "the branch is gone though revisions exist"
         try:
             b = self.branch(scope, branch_id)
             if b is not None:
                 return BranchName(b.branch_id, b.name, b.parent, len(b.entries), b.seq)
+        except Removed:
+            return None
         except Damaged as damaged:
             problem = damaged.message
         return BranchName(
@@ -73,6 +81,10 @@ class MemoryMemory:
         """See `Memory.revisions`."""
         return tuple(int(name) for name in self._store.names(f"revision/{scope}/{branch_id}/"))
 
+    def moves(self, scope: str) -> tuple[str, ...]:
+        """See `Memory.moves`."""
+        return tuple(self._store.names(f"move/{scope}/"))
+
     def receipt(self, scope: str, job_id: str) -> Receipt | None:
         """See `Memory.receipt`."""
         return self._store.read(f"receipt/{scope}/{job_id}", Receipt)
@@ -83,7 +95,9 @@ class MemoryMemory:
 
     def selected(self, scope: str) -> str | None:
         """See `Memory.selected`."""
-        return self._store.selected.get(scope)
+        chosen = self._store.selected.get(scope)
+        standing = self._store.records.get(f"branch/{scope}/{chosen}")
+        return standing.name if isinstance(standing, Branch) else chosen
 
     def select(self, scope: str, name: str) -> None:
         """See `Memory.select`."""
@@ -97,6 +111,7 @@ class _HeldMemory:
 
     def __init__(self, memory: MemoryMemory, store: Store, scope: str) -> None:
         self._memory, self._store, self._scope = memory, store, scope
+        self.shape, self.moves = _Shape(store, scope), _Moves(store, scope)
 
     def branch(self, branch_id: str) -> Branch | None:
         return self._memory.branch(self._scope, branch_id)
@@ -119,7 +134,7 @@ class _HeldMemory:
             return TransactionFacts(intent, None, revision_present=True, completion=None, receipt=None)
         if not isinstance(intent, Intent):
             return None
-        current, revision = self.branch(intent.branch_id), intent.revision
+        (current, removed), revision = self._current(intent.branch_id), intent.revision
         standing = None
         if revision is not None:
             standing = self._memory.revision(self._scope, revision.branch_id, revision.seq)
@@ -133,7 +148,18 @@ class _HeldMemory:
             revision_present=standing is not None,
             completion=self._store.read(self._done(transaction), Completion),
             receipt=self._memory.receipt(self._scope, intent.job_id) if intent.job_id is not None else None,
+            removed=removed,
+            history=removed and bool(self._memory.revisions(self._scope, intent.branch_id)),
+            arrived=isinstance(intent, Intent2)
+            and intent.arrival is not None
+            and self.moves.arrival(intent.arrival.move_id) is not None,
         )
+
+    def _current(self, branch_id: str) -> tuple[Branch | None, bool]:
+        try:
+            return self.branch(branch_id), False
+        except Removed:
+            return None, True
 
     def begin(self, intent: Intent) -> Intent | IntentTombstone:
         name, revision = self._intent(intent.transaction), intent.revision
@@ -194,3 +220,53 @@ class _HeldMemory:
 
     def _done(self, transaction: str) -> str:
         return f"completion/{self._scope}/{transaction}"
+
+
+class _Shape:
+    """See `perdure.ports.structural.HeldShape`. A choice is of an id once its branch was renamed."""
+
+    def __init__(self, store: Store, scope: str) -> None:
+        self._store, self._scope = store, scope
+
+    def put_renamed(self, branch: Branch, renamed: Renamed) -> None:
+        if self._store.selected.get(self._scope) == renamed.before:
+            self._store.selected[self._scope] = branch.branch_id
+        self._store.records[f"branch/{self._scope}/{branch.branch_id}"] = branch
+
+    def entomb(self, tombstone: BranchTombstone) -> None:
+        name = f"branch/{self._scope}/{tombstone.branch_id}"
+        standing = self._store.records.get(name)
+        known = {tombstone.branch_id} | ({standing.name} if isinstance(standing, Branch) else set())
+        if self._store.selected.get(self._scope) in known:
+            self._store.selected[self._scope] = MAIN
+        self._store.records[name] = tombstone
+
+    def remove_history(self, branch_id: str) -> None:
+        prefix = f"revision/{self._scope}/{branch_id}/"
+        for name in self._store.names(prefix):
+            del self._store.records[prefix + name]
+
+
+class _Moves:
+    """See `perdure.ports.structural.HeldMoves`."""
+
+    def __init__(self, store: Store, scope: str) -> None:
+        self._store, self._scope = store, scope
+
+    def begun(self) -> tuple[str, ...]:
+        return tuple(self._store.names(f"move/{self._scope}/"))
+
+    def read(self, move_id: str) -> Move | None:
+        return self._store.read(f"move/{self._scope}/{move_id}", Move)
+
+    def begin(self, move: Move) -> None:
+        self._store.create(f"move/{self._scope}/{move.move_id}", move)
+
+    def end(self, move_id: str) -> None:
+        self._store.records.pop(f"move/{self._scope}/{move_id}", None)
+
+    def arrival(self, move_id: str) -> Arrival | None:
+        return self._store.read(f"arrival/{self._scope}/{move_id}", Arrival)
+
+    def arrive(self, arrival: Arrival) -> None:
+        self._store.create(f"arrival/{self._scope}/{arrival.move_id}", arrival)

@@ -1,16 +1,21 @@
-"""branch list|fork|use, history, undo."""
+"""branch list|fork|use|rename|remove, history, undo."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 
+import msgspec
+
+from perdure.app import USER_SCOPE
 from perdure.cli import values
 from perdure.cli.command import Answer, Command, Context
+from perdure.cli.jobs import short_id
 from perdure.cli.paint import Paint
 from perdure.cli.shapes import change_json, counted, date, one_line, table, written_json, written_text
 from perdure.core.admission import Revision, RevisionTombstone
 from perdure.core.exchange import diff
+from perdure.core.structural import Revision2, what_it_did
 
 _BOTH = frozenset({"branch", "user"})
 
@@ -66,6 +71,43 @@ def branch_use(context: Context) -> Answer:
     return Answer({"selected": context.options.name}, f"Branch {context.options.name} is in use.")
 
 
+def branch_rename(context: Context) -> Answer:
+    """The same branch under another name."""
+    app, options = context.begin_writing(), context.options
+    row = app.branch_service(context.scope).rename_branch(options.name, options.new)
+    data = {"branch": row.name, "branch_id": row.branch_id, "before": options.name, "seq": row.seq}
+    return Answer(data, f"Branch {options.name} is called {row.name} now.")
+
+
+def branch_remove(context: Context) -> Answer:
+    """A branch and its history, for good."""
+    name = context.options.name
+    with context.app.retention().room():
+        app = context.begin_writing()
+        service = app.branch_service(context.scope)
+        row, waiting = service.open_jobs(name)
+        holds = f"{counted(row.entries, 'entry', 'entries')} and {counted(len(waiting), 'open job')}"
+        question = f"Remove branch {row.name} with {holds} for good? Export it first to keep a copy."
+        if (row.entries or waiting) and not context.confirm(question):
+            return Answer({"removed": False, "branch": row.name}, "Nothing was changed.")
+        done = service.remove(name)
+    data = {
+        "removed": True,
+        "branch": done.name,
+        "branch_id": done.branch_id,
+        "entries": done.entries,
+        "dropped": list(done.dropped),
+        "left": list(done.left),
+        "selected": context.memory.selected(),
+    }
+    lines = [f"Branch {done.name} is removed with {counted(done.entries, 'entry', 'entries')}."]
+    if done.was_selected:
+        lines.append("It was in use; main is in use now.")
+    lines += [f"dropped: job {short_id(job_id)}" for job_id in done.dropped]
+    lines += [f"left: job {short_id(job_id)} cannot be read: perdure verify" for job_id in done.left]
+    return Answer(data, "\n".join(lines))
+
+
 def history(context: Context) -> Answer:
     """The revisions, newest first."""
     revisions = context.memory.history(context.branch)
@@ -78,7 +120,7 @@ def history(context: Context) -> Answer:
             parts.append(paint("dim", f"revision {revision.seq}  purged"))
             continue
         undoes = f" of revision {revision.undoes}" if revision.undoes is not None else ""
-        head = f"revision {revision.seq}  {date(revision.made_ms)}  {revision.cause}{undoes}"
+        head = f"revision {revision.seq}  {date(revision.made_ms)}  {what_it_did(revision)}{undoes}"
         parts.append(paint("bold", head))
         if revision.job_id is not None:
             parts.append(paint("dim", f"job {revision.job_id[-32:][:12]}"))
@@ -89,7 +131,7 @@ def history(context: Context) -> Answer:
 def _explained(revision: Revision, paint: Paint) -> list[str]:
     """Each change with the reason that its entry's note gives, right below it."""
     reasons = {note.entry_id: note.rationale for note in revision.notes if note.rationale}
-    lines: list[str] = []
+    lines = _about(revision)
     for change in revision.changes:
         lines.append(paint.diff(diff((change,))))
         reason = reasons.pop(change.entry_id, None)
@@ -97,6 +139,22 @@ def _explained(revision: Revision, paint: Paint) -> list[str]:
             lines.append(f"    why: {one_line(reason)}")
     lines += [f"  why {entry_id}: {one_line(reason)}" for entry_id, reason in reasons.items()]
     return lines
+
+
+def _about(revision: Revision) -> list[str]:
+    """What a revision did beside its entries."""
+    if not isinstance(revision, Revision2):
+        return []
+    if revision.renamed is not None:
+        return [f"    {revision.renamed.before} is called {revision.renamed.after}"]
+    if revision.moved is not None:
+        where = "from" if revision.moved.direction == "in" else "to"
+        return [f"    {where} {_memory_of(revision.moved.scope)}"]
+    return []
+
+
+def _memory_of(scope: str) -> str:
+    return "the user-wide memory" if scope == USER_SCOPE else f"project {scope}"
 
 
 def undo(context: Context) -> Answer:
@@ -111,8 +169,10 @@ def _revision_json(revision: Revision | RevisionTombstone) -> dict[str, object]:
         return {"seq": revision.seq, "cause": None, "purged": True}
     return {
         "seq": revision.seq,
-        "cause": revision.cause,
+        "cause": what_it_did(revision),
         "purged": False,
+        "renamed": _builtins(revision.renamed) if isinstance(revision, Revision2) else None,
+        "moved": _builtins(revision.moved) if isinstance(revision, Revision2) else None,
         "job": revision.job_id,
         "undoes": revision.undoes,
         "base_digest": revision.base_digest,
@@ -124,6 +184,15 @@ def _revision_json(revision: Revision | RevisionTombstone) -> dict[str, object]:
             for note in revision.notes
         ],
     }
+
+
+def _builtins(found: msgspec.Struct | None) -> dict[str, object] | None:
+    return msgspec.structs.asdict(found) if found is not None else None
+
+
+def _names(parser: argparse.ArgumentParser) -> None:
+    _name(parser)
+    parser.add_argument("new", metavar="NEW", help="what it is to be called")
 
 
 def _name(parser: argparse.ArgumentParser) -> None:
@@ -169,6 +238,31 @@ COMMANDS = (
         frozenset({"user"}),
         examples=("perdure branch use experiment", "perdure branch use main"),
         statuses=("4 there is no such branch",),
+    ),
+    Command(
+        "branch rename",
+        "give a branch another name; its entries, history and jobs stay with it",
+        branch_rename,
+        _names,
+        frozenset({"user"}),
+        examples=("perdure branch rename experiment pnpm-trial",),
+        statuses=(
+            "3 the name is taken, or the branch is main; nothing was changed",
+            "4 there is no such branch",
+        ),
+    ),
+    Command(
+        "branch remove",
+        "remove a branch with its history for good; its open jobs are dropped",
+        branch_remove,
+        _name,
+        frozenset({"user", "yes"}),
+        examples=("perdure branch remove experiment", "perdure branch remove experiment --yes --json"),
+        statuses=(
+            "2 nobody could answer the question: add --yes",
+            "3 the branch is main; nothing was changed",
+            "4 there is no such branch",
+        ),
     ),
     Command(
         "history",

@@ -151,7 +151,7 @@ def _open_editor(path: str) -> None:
         raise UsageError(msg, advice="Set VISUAL or EDITOR to your editor.") from error
     if done.returncode != 0:
         msg = f"the editor {command!r} ended with status {done.returncode}; nothing was changed."
-        raise UsageError(msg)
+        raise UsageError(msg, advice="Run perdure edit again when the editor works.")
 
 
 def _form_of(path: str | None, otherwise: Format) -> Format:

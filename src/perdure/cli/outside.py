@@ -57,7 +57,7 @@ def write_text(path: str, text: str) -> None:
         raise UsageError(msg) from error
     except OSError as error:
         msg = f"{path}: it cannot be written: {error.strerror}."
-        raise StorageError(msg) from error
+        raise StorageError(msg, advice="Check that disk, or name another file.") from error
 
 
 def _target(path: str) -> os.stat_result | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import signal
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -14,15 +15,26 @@ from perdure.cli.jobs import DEAD, NO_ROOM, short_id
 from perdure.cli.output import complain, say
 from perdure.cli.shapes import counted, date, table, until
 from perdure.core.admission import Receipt
-from perdure.errors import NotFound, OutputFailed
+from perdure.errors import DiskFull, NotFound, OutputFailed
 from perdure.service.work import Report
 
 UNAVAILABLE_STATUS = 6
 
 
+def _begin(context: Context, begin: Callable[[], object]) -> None:
+    """Begin to write. On a full disk what has expired goes first: no worker could start there and do it."""
+    retention = context.app.retention()
+    with retention.room() as full:
+        begin()
+        if full:
+            with contextlib.suppress(DiskFull):  # then there is no room for reviews either, which says so
+                retention.run()
+
+
 def review(context: Context) -> Answer:
     """Review what is ready and end; what has to wait stays queued."""
-    app = context.begin_writing()
+    _begin(context, context.begin_writing)
+    app = context.app
     only = None if context.options.all else context.project.key
     report = app.worker(only_project=only).drain()
     return Answer(_report_json(report), _report_text(context, report), _status(app, report))
@@ -48,7 +60,7 @@ def worker(context: Context) -> Answer:
     try:
         context.log = log
         app = context.app
-        app.begin_writing()
+        _begin(context, app.begin_writing)
         log("started", str(app.home.path), "")
         report = app.worker().run(stop=lambda: bool(stopping))
     finally:

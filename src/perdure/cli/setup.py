@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from perdure.app import App, home_path
+from perdure.app import USER_SCOPE, App, home_path
 from perdure.authority.filesystem import projects
 from perdure.authority.filesystem.filesystems import VANISHING
-from perdure.authority.filesystem.home import adopt, open_home
+from perdure.authority.filesystem.home import adopt
 from perdure.authority.filesystem.project import Project, find_project, repository_around
 from perdure.cli.command import Answer, Command, Context
 from perdure.cli.jobs import NO_ROOM
@@ -33,6 +33,7 @@ _MODES = {
     "external": "external: perdure worker reviews, or perdure review by hand; no host does",
 }
 _MOVED = "If you moved it: docs/how-to, Move a project."
+_FINISHING = "the next command that writes to its source finishes it."
 _GONE_SHOWN = 3
 _NEWEST = 20
 """So many of the newest reviews are looked at for what status tells of them."""
@@ -91,6 +92,7 @@ def status(context: Context) -> Answer:
     missing = app.provider.ready()
     alerts, gone = app.budget_service().report().alerts, _gone(app)
     crowded = _crowded(app, closed)
+    moves = [name for scope in (project.key, USER_SCOPE) for name in app.memory.moves(scope)]
     data = _identity(app, project) | {
         "branch": branch.name,
         "entries": len(branch.entries),
@@ -104,6 +106,7 @@ def status(context: Context) -> Answer:
         "alerts": list(alerts),
         "no_room": crowded,
         "gone": gone,
+        "moves_open": moves,
     }
     total = spent.total
     room = f"{branch.chars:,} of {BRANCH_CHARS_MAX:,}"
@@ -121,6 +124,7 @@ def status(context: Context) -> Answer:
             [("warning", f"{counted(crowded, 'review', 'reviews')} found more than fits. {NO_ROOM}")]
             * bool(crowded)
         ),
+        *(("warning", f"move {name} is half done: {_FINISHING}") for name in moves),
         *_notes(app, gone),
     ]
     return Answer(data, table(rows))
@@ -164,12 +168,12 @@ def home_adopt(context: Context) -> Answer:
     question = f"Make {path} the home of this machine? Stop using every other copy of it first."
     if not context.confirm(question):
         return Answer({"adopted": False, "home": path}, "Nothing was changed.")
-    home = open_home(path, adopting=True)
+    app = App.open(adopting=True)
     try:
-        found = adopt(home)
+        charged = app.charge_adoption()  # first: once the home is this machine's, nobody asks for it again
+        found = adopt(app.home)
     finally:
-        home.close()
-    charged = context.app.charge_adoption()
+        app.close()
     data = {"adopted": True, "home": path, "home_id": found.home_id, "charged": charged}
     said = f"{path} belongs to this machine now. Run perdure verify."
     if charged is not None:

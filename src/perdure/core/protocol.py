@@ -19,6 +19,9 @@ from perdure.core.decision import Decision, DecisionKind
 from perdure.core.job import STALE_ENDS_MAX, Job, successor
 from perdure.core.record import record_digest
 
+BRANCH_GONE = "branch-gone"
+"""Why a job ends whose branch was removed."""
+
 
 class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Bounds of retrying. Only invalid output counts against a limit; an outage never ends a job (Q-12)."""
@@ -32,7 +35,9 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JobFacts(msgspec.Struct, frozen=True):
-    """What exists of one job. `owners_gone` are the workers of open attempts whose death is proved."""
+    """What exists of one job. `owners_gone` are the workers of open attempts whose death is proved;
+    `branch_removed` says that its branch's tombstone stands.
+    """
 
     job_id: str
     job: Job | None = None
@@ -43,6 +48,7 @@ class JobFacts(msgspec.Struct, frozen=True):
     successor_present: bool = False
     event_present: bool = False
     branch_changed_ms: int = 0
+    branch_removed: bool = False
     owners_gone: frozenset[str] = frozenset()
     damaged: tuple[str, ...] = ()
 
@@ -177,6 +183,9 @@ def _after_decision(facts: JobFacts, decision: Decision) -> Verdict:
 
 
 def _between_attempts(facts: JobFacts, job: Job, *, now_ms: int, policy: Policy) -> Verdict:
+    """A removed branch ends its jobs (rule 15); else the next attempt, or what the last one decides."""
+    if facts.branch_removed:
+        return Decide("dropped", BRANCH_GONE, None)
     winner = next((a for a in facts.attempts if _elects(a.result)), None)
     if winner is not None:
         return Decide("elected", "", winner)
@@ -205,6 +214,8 @@ def _own_or_orphan(facts: JobFacts, attempt: Attempt, *, me: str, ordinal: int, 
     """
     owner = attempt.reserved.worker if attempt.reserved is not None else ""
     dispatched = attempt.state == "dispatched"
+    if owner == me and not dispatched and facts.branch_removed:
+        return Cancel(attempt.attempt_id, "the branch was removed")
     if owner == me and not dispatched:
         return Dispatch(attempt, _correction(facts.attempts))
     if owner == me or owner in facts.owners_gone:

@@ -47,6 +47,10 @@ class Unreadable(Exception):
 class Newer(Unreadable):
     """A record of a version this program does not know: hold its item, never quarantine it."""
 
+    def __init__(self, reason: str, version: int) -> None:
+        super().__init__(reason)
+        self.version = version
+
 
 R = TypeVar("R", bound=Record)
 
@@ -110,7 +114,8 @@ def _misfit(data: bytes, record_type: type[Record]) -> Unreadable:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return Unreadable("truncated, trailing or foreign data")
     if envelope.kind == record_type.KIND and envelope.version > record_type.VERSION:
-        return Newer(f"version {envelope.version}, this Perdure knows {record_type.VERSION}")
+        reason = f"version {envelope.version}, this Perdure knows {record_type.VERSION}"
+        return Newer(reason, envelope.version)
     if envelope.kind != record_type.KIND:
         return Unreadable(f"another kind of record stands here, {record_type.KIND!r} expected")
     return Unreadable("not in canonical form")

@@ -15,6 +15,13 @@ class Claims(Protocol):
         """Become a worker: a name whose lock is held until `retire` or death."""
         ...
 
+    def renew(self, worker: str) -> str:
+        """Go on as that worker, or as a newly registered one once others hold it for dead; the name.
+
+        Only between two jobs: what the worker had open is settled as a dead one's.
+        """
+        ...
+
     def retire(self, worker: str) -> None:
         """Stop being that worker."""
         ...

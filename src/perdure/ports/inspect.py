@@ -31,6 +31,8 @@ from perdure.core.claim import Claim
 from perdure.core.decision import Decision
 from perdure.core.job import Job
 from perdure.core.memory import Branch
+from perdure.core.move import Arrival, Move
+from perdure.core.structural import BranchTombstone
 from perdure.ports.coverage import Uncovered
 from perdure.ports.retain import DayTotals
 
@@ -73,6 +75,9 @@ class ScopeRecords(msgspec.Struct, frozen=True):
     events: Mapping[str, Event]
     uncovered: Mapping[str, Uncovered]
     buried: tuple[Buried, ...]
+    removed: Mapping[str, BranchTombstone]
+    moves: Mapping[str, Move]
+    arrivals: Mapping[str, Arrival]
 
 
 class Snapshot(msgspec.Struct, frozen=True):

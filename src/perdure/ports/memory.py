@@ -10,6 +10,7 @@ import msgspec
 from perdure.core.admission import Completion, Intent, IntentTombstone, Receipt, Revision, RevisionTombstone
 from perdure.core.memory import Branch
 from perdure.core.transaction import TransactionFacts
+from perdure.ports.structural import HeldMoves, HeldShape
 
 
 class BranchName(msgspec.Struct, frozen=True):
@@ -38,8 +39,18 @@ class Tombstone(msgspec.Struct, frozen=True):
 class HeldMemory(Protocol):
     """One project's memory while its lock is held."""
 
+    @property
+    def shape(self) -> HeldShape:
+        """Names and removals of branches."""
+        ...
+
+    @property
+    def moves(self) -> HeldMoves:
+        """Moves out of this scope, and what became of those into it."""
+        ...
+
     def branch(self, branch_id: str) -> Branch | None:
-        """The current branch; main exists implicitly."""
+        """The current branch; main exists implicitly. Raises Removed when its tombstone stands."""
         ...
 
     def begun(self) -> list[str]:
@@ -103,7 +114,7 @@ class Memory(Protocol):
         ...
 
     def branch(self, scope: str, branch_id: str) -> Branch | None:
-        """The branch as it is on disk now; main exists implicitly."""
+        """The branch as it is on disk now; main exists implicitly. Raises Removed for a tombstone."""
         ...
 
     def branches(self, scope: str) -> tuple[BranchName, ...]:
@@ -116,6 +127,10 @@ class Memory(Protocol):
 
     def revisions(self, scope: str, branch_id: str) -> tuple[int, ...]:
         """The sequence numbers that have a revision, ascending."""
+        ...
+
+    def moves(self, scope: str) -> tuple[str, ...]:
+        """The ids of moves out of a scope that have begun and not ended."""
         ...
 
     def receipt(self, scope: str, job_id: str) -> Receipt | None:

@@ -8,11 +8,13 @@ and time: the chain stays linked over the gap, and replay goes up to it from bot
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 
 import msgspec
 
 from perdure.core.admission import Completion, Intent, Revision, RevisionTombstone
 from perdure.core.memory import Branch, Change, Entry, empty_main, main_branch_id
+from perdure.core.structural import names
 from perdure.ports.inspect import ScopeRecords
 from perdure.service.violation import Violation
 
@@ -24,8 +26,10 @@ class Misfit(Exception):
 
 
 def check_chain(scope: ScopeRecords, base: str, unread: Collection[str]) -> Iterator[Violation]:
-    """The rule V-13 for every branch of a scope; what is unreadable is reported elsewhere."""
-    for branch_id in sorted({*scope.branches, *scope.revisions}):
+    """The rule V-13 for every branch of a scope; what is unreadable is reported elsewhere, and so is what is
+    left of a branch that was removed.
+    """
+    for branch_id in sorted({*scope.branches, *scope.revisions} - {*scope.removed}):
         folder = f"{base}/revisions/{branch_id}"
         path = f"{base}/branches/{branch_id}"
         revisions = scope.revisions.get(branch_id, {})
@@ -57,12 +61,14 @@ def _check_branch(
     chain: dict[int, Revision | RevisionTombstone] = dict(revisions)
     if ahead and open_one is not None and open_one.revision is not None:
         chain.setdefault(branch.seq, open_one.revision)
-    missing = [seq for seq in range(1, branch.seq + 1) if seq not in chain]
+    missing = list(islice((seq for seq in range(1, branch.seq + 1) if seq not in chain), 3))
     beyond = [seq for seq in chain if seq > branch.seq]
     if missing or beyond:
-        found = f"missing {missing[:3]}" if missing else f"beyond the branch: {sorted(beyond)[:3]}"
+        found = f"missing {missing}" if missing else f"beyond the branch: {sorted(beyond)[:3]}"
         yield Violation("V-13", "sequence", folder, found, f"revisions 1 to {branch.seq}")
         return
+    if any(revision.seq != seq for seq, revision in chain.items()):
+        return  # V-02 says so
     if not chain:
         if branch != empty_main(branch.project):
             yield Violation("V-13", "history", path, "a branch without history", "its revisions")
@@ -111,8 +117,10 @@ def _result(ordered: list[Revision | RevisionTombstone], seq: int) -> str:
 def replay(like: Branch, ordered: list[Revision | RevisionTombstone]) -> dict[int, Branch | None]:
     """Build the branch after each revision, by sequence number, up to the first purged one.
 
-    None stands where a change does not fit. Id, project, name and parent are those of `like`.
+    None stands where a change does not fit. Id, project and parent are those of `like`, and so is the last
+    name; a state whose name a purge has hidden is left out.
     """
+    called = names(like.name, ordered)
     states: dict[int, Branch | None] = {}
     entries: list[Entry] = []
     changed_ms = 0
@@ -126,18 +134,22 @@ def replay(like: Branch, ordered: list[Revision | RevisionTombstone]) -> dict[in
         except Misfit:
             states[revision.seq] = None
             break
-        states[revision.seq] = msgspec.structs.replace(
-            like, seq=revision.seq, changed_ms=changed_ms, entries=tuple(entries)
-        )
+        name = called[revision.seq]
+        if name is not None:
+            states[revision.seq] = msgspec.structs.replace(
+                like, name=name, seq=revision.seq, changed_ms=changed_ms, entries=tuple(entries)
+            )
     return states
 
 
 def _backward(branch: Branch, ordered: list[Revision | RevisionTombstone]) -> int | None:
     """The newest revision after the last gap whose changes do not lead back to the state before it."""
     entries = list(branch.entries)
+    called = names(branch.name, ordered)
     for place in range(len(ordered) - 1, 0, -1):
         revision = ordered[place]
-        if isinstance(revision, RevisionTombstone):
+        name = called[ordered[place - 1].seq]
+        if isinstance(revision, RevisionTombstone) or name is None:
             return None
         try:
             for change in reversed(revision.changes):
@@ -146,6 +158,7 @@ def _backward(branch: Branch, ordered: list[Revision | RevisionTombstone]) -> in
             return revision.seq
         before = msgspec.structs.replace(
             branch,
+            name=name,
             seq=revision.seq - 1,
             changed_ms=max(earlier.made_ms for earlier in ordered[:place]),
             entries=tuple(entries),

@@ -28,7 +28,7 @@ from perdure.core.protocol import (
     Wait,
     next_step,
 )
-from perdure.errors import Damaged, Inaccessible, PerdureError, ProviderUnavailable
+from perdure.errors import Damaged, Inaccessible, PerdureError, ProviderUnavailable, Removed
 from perdure.ports import provider as calls
 from perdure.ports.attempts import Attempts
 from perdure.ports.claims import Claims
@@ -107,11 +107,9 @@ class Curator:
                     return self._stopped(job_id, "; ".join(verdict.paths))
                 case Wait():
                     return Advance(job_id, "waiting", verdict.reason, verdict.until_ms, verdict.blocks_lane)
-                case Begin():
-                    begun = True
-                    stay = self._begin(facts, verdict, claim)
-                case Dispatch():
-                    stay = self._dispatch(facts, verdict, claim)
+                case Begin() | Dispatch():
+                    begun = begun or isinstance(verdict, Begin)
+                    stay = self._attempt(facts, verdict, claim)
                 case _:
                     self._publisher.publish(facts, verdict)
                     stay = None
@@ -137,6 +135,14 @@ class Curator:
         return Advance(job_id, "stopped", why)
 
     # -- attempts
+
+    def _attempt(self, facts: JobFacts, verdict: Begin | Dispatch, claim: Claim) -> Advance | None:
+        """Reserve or send; a branch that was removed ends the job by the facts that are read next."""
+        with contextlib.suppress(Removed):
+            if isinstance(verdict, Begin):
+                return self._begin(facts, verdict, claim)
+            return self._dispatch(facts, verdict, claim)
+        return None
 
     def _begin(self, facts: JobFacts, verdict: Begin, claim: Claim) -> Advance | None:
         job, now_ms = facts.job, self._clock.now_ms()

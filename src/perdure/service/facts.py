@@ -8,10 +8,10 @@ from typing import Protocol
 from perdure.core.admission import Outcome
 from perdure.core.attempt import Attempt
 from perdure.core.decision import Decision
-from perdure.core.job import lane_of, successor
+from perdure.core.job import Lane, lane_of, successor
 from perdure.core.memory import Branch
 from perdure.core.protocol import JobFacts
-from perdure.errors import Ambiguous, Damaged, NewerVersion, NotFound
+from perdure.errors import Ambiguous, Damaged, NewerVersion, NotFound, Removed
 from perdure.ports.claims import Claims
 from perdure.ports.memory import BranchName, Memory
 from perdure.ports.queue import Queue
@@ -47,7 +47,7 @@ def _read(job_id: str, queue: Queue, attempts: OfJob, memory: Memory, claims: Cl
     made = attempts.of_job(job_id)
     job = queue.job(job_id)
     undecided = decision is None and job is not None
-    branch = present_branch(memory, lane.project, lane.branch_id) if undecided else None
+    branch, removed = _branch(memory, lane) if undecided else (None, False)
     ended = queue.outcome(job_id)
     return JobFacts(
         job_id,
@@ -59,13 +59,22 @@ def _read(job_id: str, queue: Queue, attempts: OfJob, memory: Memory, claims: Cl
         successor_present=_successor_present(decision, queue, receipt.successor if receipt else None),
         event_present=ended is not None and queue.event_present(job_id),
         branch_changed_ms=branch.changed_ms if branch is not None else 0,
+        branch_removed=removed,
         owners_gone=_gone(made, claims),
         damaged=() if decision is not None else _stopping(made),
     )
 
 
+def _branch(memory: Memory, lane: Lane) -> tuple[Branch | None, bool]:
+    """The branch, and whether it was removed: its tombstone is the proof (rule 15)."""
+    try:
+        return present_branch(memory, lane.project, lane.branch_id), False
+    except Removed:
+        return None, True
+
+
 def present_branch(memory: Memory, scope: str, branch_id: str) -> Branch:
-    """The branch. Nothing removes one, so that a file which is not there is damage: raises Damaged."""
+    """The branch. A file that is not there is damage, raises Damaged; a tombstone raises Removed."""
     return present(memory.branch(scope, branch_id), scope, branch_id)
 
 

@@ -5,7 +5,8 @@
 
 `perdure verify` and the crash tests call the same two. A snapshot is loaded through the Disk port:
 `perdure.authority.filesystem.inspect.load_snapshot(records)`. Rules about the chain of revisions stand in
-`chain.py`, those about admission in `admission_rules.py`. `INVARIANTS` maps each id to its function, whose
+`chain.py`, those about admission in `admission_rules.py`, those about removed branches and moved entries in
+`structural_rules.py`. `INVARIANTS` maps each id to its function, whose
 docstring is the rule in words.
 """
 
@@ -28,6 +29,7 @@ from perdure.core.job import Job, check_identity, lane_of, successor, turn_ids
 from perdure.core.record import record_digest
 from perdure.ports.inspect import ScopeRecords, Snapshot
 from perdure.service import admission_rules as admissions
+from perdure.service import structural_rules as structural
 from perdure.service.chain import check_chain
 from perdure.service.violation import Violation, place, unread_at
 
@@ -199,7 +201,7 @@ def _one_revision_per_job(scope: ScopeRecords) -> Iterator[Violation]:
 
 
 def _successors(snapshot: Snapshot) -> Iterator[Violation]:
-    """A successor that an outcome names is there, and is the one that follows (rule 10)."""
+    """A successor that an outcome names is there, and is the very one that its decision gives (rule 10)."""
     for scope in snapshot.scopes.values():
         for name, ended in scope.outcomes.items():
             if not isinstance(ended, Outcome) or ended.successor is None:
@@ -215,7 +217,8 @@ def _successors(snapshot: Snapshot) -> Iterator[Violation]:
                 continue
             stale = decision.kind == "elected"
             derived = stale_successor(decision.job) if stale else successor(decision.job, stale=False)
-            if derived is None or derived.job_id != following:
+            standing = snapshot.jobs.get(following, derived)
+            if derived is None or derived.job_id != following or standing != derived:
                 yield Violation("V-11", "derived", path, "another successor", "the next generation")
 
 
@@ -343,10 +346,17 @@ INVARIANTS: Mapping[str, Rule] = {
     "V-15": _forgotten,
     "V-16": admissions.premature,
     "V-17": _totals,
+    "V-20": structural.removals,
+    "V-21": structural.moves,
 }
 """Safety: hold in every state that a crash can leave."""
 
-REST: Mapping[str, Rule] = {"R-01": _open_jobs, "R-02": _open_intents, "R-03": _open_attempts}
+REST: Mapping[str, Rule] = {
+    "R-01": _open_jobs,
+    "R-02": _open_intents,
+    "R-03": _open_attempts,
+    "R-04": structural.open_moves,
+}
 """Hold when nothing is left to do."""
 
 

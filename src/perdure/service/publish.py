@@ -7,8 +7,9 @@ from collections.abc import Callable
 from perdure.core.admission import Intent, Outcome, OutcomeTombstone, Revision, event
 from perdure.core.attempt import Attempt, Fate
 from perdure.core.decision import Decision
-from perdure.core.job import Job, lane_of
+from perdure.core.job import Job, Lane, lane_of
 from perdure.core.judge import judge
+from perdure.core.memory import Branch
 from perdure.core.protocol import (
     Admit,
     Announce,
@@ -22,11 +23,11 @@ from perdure.core.protocol import (
     next_step,
 )
 from perdure.core.record import record_digest
-from perdure.errors import Conflict, Damaged
+from perdure.errors import Conflict, Damaged, Removed
 from perdure.ports.attempts import Attempts
 from perdure.ports.claims import Claims
 from perdure.ports.clock import Clock
-from perdure.ports.memory import Memory
+from perdure.ports.memory import HeldMemory, Memory
 from perdure.ports.queue import Accepted, Queue
 from perdure.service.facts import present, read_facts
 from perdure.service.transact import locked, roll_forward
@@ -130,9 +131,8 @@ class Publisher:
                 return
             begun = held.transaction(decision.job_id)
             if begun is None:
-                branch = present(held.branch(lane.branch_id), lane.project, lane.branch_id)
                 now_ms = self._clock.now_ms()
-                intent = judge(decision, branch, forgotten=held.buried, now_ms=now_ms)
+                intent = judge(decision, _to_judge(held, lane), forgotten=held.buried, now_ms=now_ms)
                 held.begin(intent)
                 self._log("admitting", decision.job_id, intent.verdict)
             elif isinstance(begun.intent, Intent) and begun.intent.decision_digest != record_digest(decision):
@@ -142,6 +142,14 @@ class Publisher:
         if self._memory.receipt(lane.project, decision.job_id) is None:
             path = f"receipt of {decision.job_id}"
             raise Damaged(path, "it is gone though its intent was compacted", advice="Run perdure verify.")
+
+
+def _to_judge(held: HeldMemory, lane: Lane) -> Branch | None:
+    """The branch that a proposal is for; None when it was removed since."""
+    try:
+        return present(held.branch(lane.branch_id), lane.project, lane.branch_id)
+    except Removed:
+        return None
 
 
 def make_decision(job: Job, verdict: Decide, attempts: tuple[Attempt, ...], *, now_ms: int) -> Decision:

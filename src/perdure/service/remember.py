@@ -34,6 +34,7 @@ from perdure.core.memory import (
     plan,
 )
 from perdure.core.proposal import check_kind
+from perdure.core.structural import Revision2
 from perdure.core.text import check_entry_text, check_key, normalize_key
 from perdure.errors import Ambiguous, CapacityRefused, NotFound, Refused, StaleBranch, TextRefused, UsageError
 from perdure.ports.clock import Clock, Ids
@@ -229,7 +230,7 @@ class MemoryService:
 
     def fork(self, name: str, *, source: str | None = None) -> BranchName:
         """Make an independent copy of a branch under a new name (M-02)."""
-        _check_branch_name(name)
+        check_branch_name(name)
         origin = self._row(source)
         with locked(self._memory, self._scope) as held:
             if any(row.name == name for row in self._memory.branches(self._scope)):
@@ -258,8 +259,9 @@ class MemoryService:
         return BranchName(copy.branch_id, name, copy.parent, len(copy.entries), copy.seq)
 
     def use(self, name: str) -> None:
-        """Choose the branch that later commands work on."""
-        self._memory.select(self._scope, name)
+        """Choose the branch that later commands work on; under the lock, lest it is removed meanwhile."""
+        with self._memory.hold(self._scope):
+            self._memory.select(self._scope, name)
 
     # -- inside
 
@@ -313,6 +315,10 @@ class MemoryService:
         if revision.cause == "forget":
             msg = f"revision {wanted} forgot something on purpose; that is not undone."
             raise Refused(msg, advice="To store it again, use perdure remember --relearn.")
+        if isinstance(revision, Revision2):
+            what = "renamed the branch" if revision.renamed is not None else "moved entries between memories"
+            msg = f"revision {revision.seq} {what}; that is not undone."
+            raise Refused(msg, advice="perdure branch rename and perdure move take it back.")
         if revision.cause == "fork":
             msg = f"revision {wanted} made the branch; that is not undone."
             raise Refused(msg)
@@ -397,7 +403,8 @@ def _check_kind(kind: str) -> None:
         raise UsageError(f"{fault}.", advice="Use user, project, agent or a word of your own.")
 
 
-def _check_branch_name(name: str) -> None:
+def check_branch_name(name: str) -> None:
+    """Raise when that cannot name a branch: UsageError, TextRefused."""
     if name.casefold() == MAIN:
         msg = f"{name!r} cannot name a new branch: every memory has {MAIN!r} from the start."
         raise UsageError(msg, advice="Choose another name.")

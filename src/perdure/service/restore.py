@@ -13,6 +13,7 @@ import msgspec
 from perdure.core.admission import CONFLICT, Completion, IntentTombstone, Revision, RevisionTombstone
 from perdure.core.job import is_job_id
 from perdure.core.memory import MAIN, Branch, empty_main, main_branch_id
+from perdure.core.structural import Revision2
 from perdure.errors import Conflict, Damaged, LockTimeout, PerdureError
 from perdure.ports.inspect import Inspect, ScopeRecords, Snapshot
 from perdure.ports.memory import HeldMemory, Memory
@@ -156,7 +157,7 @@ class _Work:
             yield main
             return
         shown = self._inspect.salvage(path).get("name")
-        names = [shown] if isinstance(shown, str) else []
+        names = [*_renamed_to(scope, branch_id), *([shown] if isinstance(shown, str) else [])]
         names += [name for name in (self._memory.selected(scope.scope),) if name is not None and name != MAIN]
         parents = [main.branch_id, *scope.branches, *scope.revisions]
         for name in dict.fromkeys(names):
@@ -172,6 +173,14 @@ def _damaged_completions(snapshot: Snapshot, scope: str) -> list[str]:
     return [name for name in names if name in snapshot.scopes[scope].intents]
 
 
+def _renamed_to(scope: ScopeRecords, branch_id: str) -> Iterator[str]:
+    """The name that the branch was given last, where it was ever renamed."""
+    for _, revision in sorted(scope.revisions.get(branch_id, {}).items(), reverse=True):
+        if isinstance(revision, Revision2) and revision.renamed is not None:
+            yield revision.renamed.after
+            return
+
+
 def _may_still_act(snapshot: Snapshot, scope: str, transaction: str) -> str | None:
     """Why an intent that was not finished has to stay; None when it is damaged and has no effect left to
     finish: all branches are what their last revisions say, and a review did not take effect or is closed.
@@ -182,7 +191,8 @@ def _may_still_act(snapshot: Snapshot, scope: str, transaction: str) -> str | No
         return ""
     if any(path.startswith((f"{base}/branches/", f"{base}/revisions/")) for path in unread):
         return "It stays until the branches and revisions beside it can be read."
-    if any(not _agrees(records, branch_id) for branch_id in {*records.branches, *records.revisions}):
+    standing = {*records.branches, *records.revisions} - {*records.removed}
+    if any(not _agrees(records, branch_id) for branch_id in standing):
         return "It stays: a branch is not what its last revision says."
     took_effect = any(r.transaction == transaction for b in records.revisions.values() for r in b.values())
     if is_job_id(transaction) and took_effect and transaction not in records.outcomes:

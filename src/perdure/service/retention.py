@@ -72,12 +72,13 @@ class Retention:
         return not 0 <= self._clock.boot_seconds() - self._last_run < RUN_SECONDS_MIN
 
     @contextmanager
-    def room(self) -> Iterator[None]:
-        """Removals in it have the room that they need, on a full disk too (rule 7)."""
-        if self._retain.give_up_ballast():
+    def room(self) -> Iterator[bool]:
+        """Removals in it have the room they need, on a full disk too (rule 7). Says whether it is full."""
+        full = self._retain.give_up_ballast()
+        if full:
             self._log("ballast", "", "the disk is full: what was kept back for removals is used")
         try:
-            yield
+            yield full
         finally:
             self._retain.stock_ballast()
 

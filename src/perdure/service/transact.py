@@ -6,23 +6,57 @@ import contextlib
 from collections.abc import Iterator
 
 from perdure.core.admission import Cause, Intent, Note, Revision
-from perdure.core.memory import Branch, Change
+from perdure.core.memory import MAIN, Branch, Change
+from perdure.core.move import Arrival, Move, arrival
 from perdure.core.transaction import (
     Compact,
     Complete,
+    Entomb,
     Finished,
+    PutArrival,
     PutBranch,
     PutReceipt,
+    PutRenamed,
     PutRevision,
+    RemoveHistory,
+    Step,
     next_transaction_step,
 )
 from perdure.errors import DiskFailed, DiskFull, PerdureError, StaleBranch, StorageError
 from perdure.ports.memory import HeldMemory, Memory
+from perdure.service.handover import arriving, leaving, refusal
 
 
 @contextlib.contextmanager
 def locked(memory: Memory, scope: str) -> Iterator[HeldMemory]:
-    """Hold a scope with every begun transaction finished (rule 5)."""
+    """Hold a scope with every move out of it and every begun transaction finished (rules 5 and 16).
+
+    The lock is given back while a move is handed over at its target, since a process holds one at a time. A
+    move that cannot be finished now, such as to a damaged memory, keeps nobody from writing here.
+    """
+    tried: set[str] = set()
+    while True:
+        with settled(memory, scope) as held:
+            begun = [name for name in held.moves.begun() if name not in tried]
+            if not begun:
+                yield held
+                return
+        for move_id in begun:
+            tried.add(move_id)
+            with contextlib.suppress(PerdureError):
+                _finish_move(memory, scope, move_id)
+
+
+def _finish_move(memory: Memory, scope: str, move_id: str) -> None:
+    with settled(memory, scope) as held:
+        move = held.moves.read(move_id)
+    if move is not None:
+        hand_over(memory, move)
+
+
+@contextlib.contextmanager
+def settled(memory: Memory, scope: str) -> Iterator[HeldMemory]:
+    """Hold a scope with every begun transaction finished; moves out of it may be half done."""
     with memory.hold(scope) as held:
         for transaction in held.begun():
             _finish(held, transaction, "an earlier change is recorded, and this command did nothing")
@@ -38,20 +72,35 @@ def roll_forward(held: HeldMemory, transaction: str) -> bool:
             return clean
         step = next_transaction_step(facts)
         match step:
-            case PutBranch():
-                held.put_branch(step.branch)
-            case PutRevision():
-                held.put_revision(step.intent.revision) if step.intent.revision is not None else None
             case Complete():
                 clean = not step.completion.conflict
                 held.complete(step.completion)
-            case PutReceipt():
-                held.put_receipt(step.receipt)
             case Compact():
                 held.compact(step.intent)
                 return clean
             case Finished():
                 return clean
+            case _:
+                _take(held, step)
+
+
+def _take(held: HeldMemory, step: Step) -> None:
+    """One step that is not the last."""
+    match step:
+        case PutBranch():
+            held.put_branch(step.branch)
+        case PutRenamed():
+            held.shape.put_renamed(step.branch, step.renamed)
+        case Entomb():
+            held.shape.entomb(step.tombstone)
+        case RemoveHistory():
+            held.shape.remove_history(step.branch_id)
+        case PutRevision() if step.intent.revision is not None:
+            held.put_revision(step.intent.revision)
+        case PutArrival():
+            held.moves.arrive(step.arrival)
+        case PutReceipt():
+            held.put_receipt(step.receipt)
 
 
 def _finish(held: HeldMemory, transaction: str, standing: str) -> bool:
@@ -134,11 +183,43 @@ def commit(
         successor=None,
         begun_ms=now_ms,
     )
+    carry_out(held, intent, after.name)
+    return revision
+
+
+def carry_out(held: HeldMemory, intent: Intent, name: str) -> None:
+    """Begin a transaction on the branch of that name and finish it; durable when it returns.
+
+    Raises what `commit` raises, and StaleBranch.
+    """
     try:
         held.begin(intent)
     except DiskFull as full:
         raise DiskFull(f"{full.message.rstrip('.')}; nothing was changed.", advice=full.advice) from full
-    if not _finish(held, transaction, "the change is recorded"):
-        msg = f"branch {after.name!r} changed while it was being written."
+    if not _finish(held, intent.transaction, "the change is recorded"):
+        msg = f"branch {name!r} changed while it was being written."
         raise StaleBranch(msg, advice="Nothing was lost; read it again and retry.")
-    return revision
+
+
+def hand_over(memory: Memory, move: Move) -> Arrival:
+    """Take the steps of a move that are left, whoever began it. What the target decided is returned.
+
+    The note is looked for again at the end: once it is gone, another has finished the move, and what stands
+    at the source now is not what was moved.
+    """
+    with settled(memory, move.target) as held:
+        arrived = held.moves.arrival(move.move_id)
+        if arrived is None:
+            arrived = arrival(move, refused=refusal(memory, held, move))
+            intent = arriving(held, move) if not arrived.refused else None
+            if intent is not None:
+                carry_out(held, intent, MAIN)
+            else:
+                held.moves.arrive(arrived)
+    with settled(memory, move.scope) as held:
+        if held.moves.read(move.move_id) is not None:
+            intent = leaving(held, move) if not arrived.refused else None
+            if intent is not None:
+                carry_out(held, intent, move.branch_id)
+            held.moves.end(move.move_id)
+    return arrived

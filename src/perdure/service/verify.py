@@ -147,6 +147,8 @@ def _unfinished(snapshot: Snapshot, gone: dict[str, bool]) -> Iterator[Finding]:
         if left.code == "open-job" or not gone.get(owners.get(left.path, ""), True):
             continue
         advice = "perdure review --once finishes it."
+        if left.code == "open-move":
+            advice = "The next command that writes to that memory finishes it."
         yield Finding("note", left.code, left.path, left.found, left.expected, advice)
 
 

@@ -99,6 +99,7 @@ class Worker:
         try:
             while not stop() and self._may_work():
                 begun = self._clock.boot_seconds()
+                worker = self._claims.renew(worker)
                 self._list()
                 cost = self._clock.boot_seconds() - begun
                 busy = self._work_through(worker, stop)

@@ -7,6 +7,7 @@ again what could not be read. Sums are never kept: the budget is folded from the
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -49,6 +50,7 @@ PARTS: dict[str, type[Record]] = {
     "unknown": Unknown,
     "reconciled": Reconciled,
 }
+_ATTEMPT = re.compile(r"[0-9]{8}-[0-9a-f]{32}-[0-9]{4,}")
 _DAY_DIGITS = 8
 _MONTH_DIGITS = 6
 _HOUR_MS = 3_600_000
@@ -363,7 +365,7 @@ def has_text(result: Result) -> bool:
 def is_part(name: str) -> bool:
     """Whether a name in a day's folder can be a record of an attempt."""
     attempt, _, part = name.rpartition(".")
-    return part in PARTS and len(attempt) >= len(attempt_id("00000000", "0" * 76, 1))
+    return part in PARTS and _ATTEMPT.fullmatch(attempt) is not None
 
 
 def _in_closed(closed: tuple[DayTotals, ...], provider: str, *, since: str) -> Amount:

@@ -14,15 +14,18 @@ from perdure.authority.filesystem import layout
 from perdure.authority.filesystem.records import Records
 from perdure.errors import DiskFull, StorageError
 
-FILES = 4
-FILE_BYTES = 64 * 1024
-"""Less than one of them free is too little for a removal to begin."""
+FILES = 12
+FILE_BYTES = 16 * 1024
+NEEDED_FILES = 10
+"""With fewer of them free, in bytes or in inodes, a removal does not begin on what is free alone."""
 
 
 def give_up(records: Records) -> bool:
     """Let the ballast go if the disk is full; returns whether it went."""
     try:
-        with records.disk.temporary(_filling("room")):
+        with contextlib.ExitStack() as held:
+            for name in _names()[:NEEDED_FILES]:
+                held.enter_context(records.disk.temporary(_filling(name)))
             return False
     except DiskFull:
         gone = [name for name in _names() if records.disk.remove(name)]

@@ -67,6 +67,13 @@ class FileClaims:
                     self.beat(worker)
                     return worker
 
+    def renew(self, worker: str) -> str:
+        """See `Claims.renew`."""
+        if not self._own_life_lost(worker):
+            return worker
+        self.retire(worker)
+        return self.register()
+
     def retire(self, worker: str) -> None:
         """See `Claims.retire`."""
         lock = self._lives.pop(worker, None)

@@ -69,19 +69,25 @@ class RealDisk:
 
     @staticmethod
     def make_outside_folder(path: str) -> None:
-        """Make one private folder by absolute path, for homes themselves, and sync its parent."""
+        """Make one private folder by absolute path, for homes themselves, and sync its parent.
+
+        One that stands there is synced too: whoever made it may have been killed before that. One whose sync
+        failed is taken away, so that it is made anew.
+        """
         try:
-            os.mkdir(path, 0o700)
-            os.chmod(path, 0o700)
+            new = _make_private(path)
             parent = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                _sync(parent, path)
-            finally:
-                os.close(parent)
-        except FileExistsError:
-            return
         except OSError as error:
             raise _write_error(path, error) from error
+        try:
+            _sync(parent, path)
+        except DiskFailed:
+            if new:
+                with contextlib.suppress(OSError):
+                    os.rmdir(path)
+            raise
+        finally:
+            os.close(parent)
 
     # -- reading
 
@@ -254,7 +260,7 @@ class RealDisk:
 
     def sync_folder(self, path: str) -> None:
         """See `Disk.sync_folder`."""
-        _sync(self._need(path), path)
+        _sync(self._need(path), path or self._home)
 
     def note(self, path: str, data: bytes) -> None:
         """See `Disk.note`."""
@@ -464,6 +470,16 @@ class _RealLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def _make_private(path: str) -> bool:
+    """Whether it is new."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        return False
+    os.chmod(path, 0o700)
+    return True
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

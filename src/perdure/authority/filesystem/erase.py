@@ -13,6 +13,7 @@ from perdure.core.admission import Revision, RevisionTombstone, revision_tombsto
 from perdure.core.attempt import Reserved, Result
 from perdure.core.job import is_job_id, lane_of
 from perdure.core.record import Record
+from perdure.core.structural import Revision2
 from perdure.errors import StorageError
 from perdure.ports.erase import Holds, Place, PurgePlan
 
@@ -48,7 +49,7 @@ class FileErase:
     def redact_revision(self, scope: str, branch_id: str, seq: int) -> bool:
         """See `Erase.redact_revision`."""
         path = layout.revision(scope, branch_id, seq)
-        found: Record | None = self._records.found_changing(path, Revision, RevisionTombstone)
+        found: Record | None = self._records.found_changing(path, Revision, Revision2, RevisionTombstone)
         if not isinstance(found, Revision):
             return False
         self._records.replace(path, revision_tombstone(found))

@@ -67,7 +67,8 @@ def _probe(path: str) -> str | None:
             lock.release()
         disk.remove("tmp/probe-a")
     except (StorageError, OSError) as error:
-        return f"a probe failed ({error})"
+        reason = error.message if isinstance(error, StorageError) else str(error)
+        return f"a probe failed ({reason.rstrip('.')})"
     finally:
         disk.close()
     if lock is None or second is not None:

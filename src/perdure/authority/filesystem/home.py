@@ -20,7 +20,7 @@ from perdure.authority.filesystem.filesystems import check_filesystem
 from perdure.authority.filesystem.records import Records
 from perdure.authority.filesystem.system import RealClock, RealIds, machine_id
 from perdure.core.record import Record
-from perdure.errors import NewerVersion, NotFound, Refused, StorageError
+from perdure.errors import DiskFailed, NewerVersion, NotFound, Refused, StorageError
 
 LAYOUT_VERSION = 1
 POLICY_VERSION = 1
@@ -89,11 +89,16 @@ def make_home(path: str, *, allow_filesystem: bool = False) -> Home:
     _make_folder(path)
     _check_content(path)
     _check_owner(path)
+    _check_whole(path)
     kind = check_filesystem(path, allowed=allow_filesystem)
     disk = RealDisk(path)
     clock, ids = RealClock(), RealIds()
     records = Records(disk, clock)
     disk.make_folder("tmp")
+    disk.make_folder(layout.RUN)  # before the first sync that could fail: its marker stands there
+    if disk.info(layout.FORMAT) is None:
+        _settle_folder(path)
+        records.resume()  # home resume opens whole homes alone
     records.ensure_folders(*layout.HOME_FOLDERS)
     scope = layout.USER_SCOPE
     records.ensure_folders(scope, *(f"{scope}/{name}" for name in layout.SCOPE_FOLDERS))
@@ -171,7 +176,10 @@ def start_writing(home: Home) -> int:
 
 
 def adopt(home: Home) -> Format:
-    """Make a restored or copied home this machine's own."""
+    """Make a restored or copied home this machine's own. What stopped writing is made good first: until then
+    home resume refuses it as a copy.
+    """
+    home.records.resume()
     outside = _state_folder(home.format.home_id)
     number = max(_highest(home.disk.names(layout.EPOCH)), _highest(outside.names(""))) + 1
     _raise_to(home.disk, layout.EPOCH, number, home.records.sync_folder)
@@ -213,6 +221,18 @@ def _state_folder(home_id: str) -> RealDisk:
     disk = RealDisk(path)
     disk.make_folder("tmp")
     return disk
+
+
+def _check_whole(path: str) -> None:
+    """A home that was made before is refused, where it has to be, with nothing written into it (S-08)."""
+    disk = RealDisk(path)
+    try:
+        found = Records(disk, RealClock()).read(layout.FORMAT, Format)
+        _check_fit(path, found)
+        if found is not None:
+            _check_identity(path, found)
+    finally:
+        disk.close()
 
 
 def _check_fit(path: str, found: Format | None) -> None:
@@ -281,3 +301,13 @@ def _make_folder(path: str) -> None:
         here = above
     for folder in reversed(missing):
         RealDisk.make_outside_folder(folder)
+
+
+def _settle_folder(path: str) -> None:
+    """Sync the folder that holds one of ours: whoever made it may have been killed before that."""
+    try:
+        RealDisk.make_outside_folder(path)
+    except DiskFailed:
+        raise
+    except StorageError:
+        return  # a parent that cannot be read was not made by us

@@ -16,6 +16,7 @@ from perdure.authority.filesystem.memory import stone_name
 from perdure.authority.filesystem.projects import ProjectFile
 from perdure.authority.filesystem.quarantine import copy_aside
 from perdure.authority.filesystem.records import Records
+from perdure.authority.filesystem.structural import is_move_id
 from perdure.core.admission import (
     Completion,
     Event,
@@ -32,7 +33,9 @@ from perdure.core.claim import Claim
 from perdure.core.decision import Decision
 from perdure.core.job import Job, is_job_id
 from perdure.core.memory import Branch
+from perdure.core.move import Arrival, Move
 from perdure.core.record import RECORD_BYTES_MAX, Record
+from perdure.core.structural import BranchTombstone, Intent2, Revision2
 from perdure.errors import Damaged, DiskFailed, NewerVersion, StorageError
 from perdure.ports.coverage import Uncovered
 from perdure.ports.inspect import Buried, Found, ScopeRecords, Snapshot, Unread
@@ -50,7 +53,15 @@ _HOME_NAMES = {
     layout.KEY,
     layout.CONFIG,
 }
-_SCOPE_NAMES = {*layout.SCOPE_FOLDERS, "exposure", "project.json", "purges", "selected"}
+_SCOPE_NAMES = {
+    *layout.SCOPE_FOLDERS,
+    "arrivals",
+    "exposure",
+    "moves",
+    "project.json",
+    "purges",
+    "selected",
+}
 
 
 def load_snapshot(records: Records) -> Snapshot:
@@ -144,9 +155,12 @@ class _Loader:
             found = self._read(path, ProjectFile)
             if found is not None and found.key != scope:
                 self._unread.append(Unread(path, f"it is the identity of {found.key}", newer=False))
-        branches = self._each(f"{base}/branches", lambda name: _is_hex(name, 16), Branch)
+        standing: dict[str, Record] = self._each(
+            f"{base}/branches", lambda name: _is_hex(name, 16), Branch, BranchTombstone
+        )
+        branches = {name: record for name, record in standing.items() if isinstance(record, Branch)}
         intents: dict[str, Record] = self._each(
-            f"{base}/admissions", _is_transaction, Intent, IntentTombstone, others=_is_completion
+            f"{base}/admissions", _is_transaction, Intent, Intent2, IntentTombstone, others=_is_completion
         )
         done = self._each(
             f"{base}/admissions", _is_completion, Completion, others=_is_transaction, quiet=True
@@ -164,6 +178,9 @@ class _Loader:
             events=self._each(f"{base}/mailbox", is_job_id, Event),
             uncovered=self._each(f"{base}/coverage", lambda name: _is_hex(name, 32), Uncovered),
             buried=tuple(self._buried(branches, stones)),
+            removed={n: r for n, r in standing.items() if isinstance(r, BranchTombstone)},
+            moves=self._each(layout.moves(scope), is_move_id, Move),
+            arrivals=self._each(layout.arrivals(scope), is_move_id, Arrival),
         )
 
     def _stray(self, folder: str, ours: set[str]) -> None:
@@ -177,7 +194,9 @@ class _Loader:
             if not _is_hex(branch_id, 16):
                 self._foreign.append(f"{base}/{branch_id}")
                 continue
-            read: dict[str, Record] = self._each(f"{base}/{branch_id}", _is_seq, Revision, RevisionTombstone)
+            read: dict[str, Record] = self._each(
+                f"{base}/{branch_id}", _is_seq, Revision, Revision2, RevisionTombstone
+            )
             found[branch_id] = {
                 int(name): record
                 for name, record in read.items()

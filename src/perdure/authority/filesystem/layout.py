@@ -100,6 +100,11 @@ def branch(scope: str, branch_id: str) -> str:
     return f"{scope_folder(scope)}/branches/{branch_id}"
 
 
+def selected(scope: str) -> str:
+    """The file of the branch in use."""
+    return f"{scope_folder(scope)}/selected"
+
+
 def revisions(scope: str, branch_id: str) -> str:
     """The folder of a branch's revisions."""
     return f"{scope_folder(scope)}/revisions/{branch_id}"
@@ -113,6 +118,26 @@ def revision(scope: str, branch_id: str, seq: int) -> str:
 def tombstone(scope: str, keyed: str) -> str:
     """What is left of something forgotten."""
     return f"{scope_folder(scope)}/tombstones/{keyed}"
+
+
+def moves(scope: str) -> str:
+    """The folder of moves out of a scope."""
+    return f"{scope_folder(scope)}/moves"
+
+
+def move(scope: str, move_id: str) -> str:
+    """A move's file, at its source."""
+    return f"{moves(scope)}/{move_id}"
+
+
+def arrivals(scope: str) -> str:
+    """The folder of what became of moves into a scope."""
+    return f"{scope_folder(scope)}/arrivals"
+
+
+def arrival(scope: str, move_id: str) -> str:
+    """What became of a move, at its target."""
+    return f"{arrivals(scope)}/{move_id}"
 
 
 def claim(lane: str, ordinal: int) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from perdure.authority.filesystem import layout, locks
 from perdure.authority.filesystem.records import Records
+from perdure.authority.filesystem.structural import FileMoves, FileShape, Selected
 from perdure.core.admission import (
     Completion,
     Intent,
@@ -21,9 +22,10 @@ from perdure.core.canonical import keyed_digest
 from perdure.core.job import is_job_id
 from perdure.core.memory import MAIN, Branch, empty_main, main_branch_id
 from perdure.core.record import Record
+from perdure.core.structural import BranchTombstone, Intent2, Revision2
 from perdure.core.text import normalize_key
 from perdure.core.transaction import TransactionFacts, own_revision
-from perdure.errors import Conflict, Damaged, NewerVersion, NotFound, StorageError
+from perdure.errors import Conflict, Damaged, NewerVersion, NotFound, Removed, StorageError
 from perdure.ports.memory import BranchName, HeldMemory, Tombstone
 
 _TRANSACTION_DIGITS = 32
@@ -40,14 +42,6 @@ class Buried(Record, frozen=True, forbid_unknown_fields=True):
     what: str
     keyed: str
     forgotten_ms: int
-
-
-class Selected(Record, frozen=True, forbid_unknown_fields=True):
-    """The branch that was chosen for use in this project."""
-
-    KIND = "selected"
-
-    name: str
 
 
 class FileMemory:
@@ -82,7 +76,7 @@ class FileMemory:
 
     def branch(self, scope: str, branch_id: str) -> Branch | None:
         """See `Memory.branch`."""
-        found = self._records.read(layout.branch(scope, branch_id), Branch)
+        found: Record | None = self._records.read(layout.branch(scope, branch_id), Branch, BranchTombstone)
         return _checked(self._records, scope, branch_id, found)
 
     def branches(self, scope: str) -> tuple[BranchName, ...]:
@@ -106,6 +100,8 @@ class FileMemory:
             if not has_history:
                 return None
             problem = _gone(scope, branch_id).message
+        except Removed:
+            return None
         except (Damaged, NewerVersion) as error:
             problem = error.message
         return BranchName(
@@ -115,13 +111,17 @@ class FileMemory:
     def revision(self, scope: str, branch_id: str, seq: int) -> Revision | RevisionTombstone | None:
         """See `Memory.revision`."""
         path = layout.revision(scope, branch_id, seq)
-        found: Record | None = self._records.read(path, Revision, RevisionTombstone)
+        found: Record | None = self._records.read(path, Revision, Revision2, RevisionTombstone)
         assert found is None or isinstance(found, Revision | RevisionTombstone)  # noqa: S101 - the types asked for
         return found
 
     def revisions(self, scope: str, branch_id: str) -> tuple[int, ...]:
         """See `Memory.revisions`."""
         return _seqs(self._records, scope, branch_id)
+
+    def moves(self, scope: str) -> tuple[str, ...]:
+        """See `Memory.moves`."""
+        return FileMoves(self._records, scope).begun()
 
     def receipt(self, scope: str, job_id: str) -> Receipt | None:
         """See `Memory.receipt`."""
@@ -134,15 +134,20 @@ class FileMemory:
 
     def selected(self, scope: str) -> str | None:
         """See `Memory.selected`."""
-        found = self._records.read(f"{layout.scope_folder(scope)}/selected", Selected)
-        return found.name if found is not None else None
+        found = self._records.read(layout.selected(scope), Selected)
+        if found is None or not _is_branch_id(found.name):
+            return found.name if found is not None else None
+        with contextlib.suppress(Damaged, NewerVersion, Removed):
+            branch = self.branch(scope, found.name)
+            return branch.name if branch is not None else found.name
+        return found.name
 
     def select(self, scope: str, name: str) -> None:
         """See `Memory.select`."""
         if all(row.name != name for row in self.branches(scope)):
             msg = f"there is no branch {name!r}."
             raise NotFound(msg, advice="perdure branch list shows them; perdure branch fork makes one.")
-        self._records.replace(f"{layout.scope_folder(scope)}/selected", Selected(name=name))
+        self._records.replace(layout.selected(scope), Selected(name=name))
 
 
 class _Held:
@@ -150,10 +155,12 @@ class _Held:
 
     def __init__(self, records: Records, key: bytes, scope: str, *, clean: bool) -> None:
         self._records, self._key, self._scope = records, key, scope
+        self.shape, self.moves = FileShape(records, scope), FileMoves(records, scope)
         self.left_open: set[str] | None = set() if clean else None  # None: not looked at yet
 
     def branch(self, branch_id: str) -> Branch | None:
-        found = self._records.found_changing(layout.branch(self._scope, branch_id), Branch)
+        path = layout.branch(self._scope, branch_id)
+        found: Record | None = self._records.found_changing(path, Branch, BranchTombstone)
         return _checked(self._records, self._scope, branch_id, found)
 
     def begun(self) -> list[str]:
@@ -176,20 +183,20 @@ class _Held:
         """A tombstone whose receipt has expired is finished; what cannot be read may be open."""
         path = layout.intent(self._scope, transaction)
         try:
-            found: Record | None = self._records.read(path, Intent, IntentTombstone)
+            found: Record | None = self._records.read(path, Intent, Intent2, IntentTombstone)
         except Damaged:
             return True
         return isinstance(found, Intent)
 
     def transaction(self, transaction: str) -> TransactionFacts | None:
         path = layout.intent(self._scope, transaction)
-        intent: Record | None = self._records.found_changing(path, Intent, IntentTombstone)
+        intent: Record | None = self._records.found_changing(path, Intent, Intent2, IntentTombstone)
         if intent is None:
             return None
         assert isinstance(intent, Intent | IntentTombstone)  # noqa: S101 - the two types asked for
         if isinstance(intent, IntentTombstone):
             return TransactionFacts(intent, None, revision_present=True, completion=None, receipt=None)
-        current = self.branch(intent.branch_id)
+        current, removed = self._current(intent.branch_id)
         revision = None
         if intent.revision is not None:
             revision = self._revision(intent, intent.revision.seq)
@@ -206,11 +213,23 @@ class _Held:
             revision_present=revision is not None,
             completion=done,
             receipt=receipt,
+            removed=removed,
+            history=removed and bool(_seqs(self._records, self._scope, intent.branch_id)),
+            arrived=isinstance(intent, Intent2)
+            and intent.arrival is not None
+            and self.moves.arrival(intent.arrival.move_id) is not None,
         )
+
+    def _current(self, branch_id: str) -> tuple[Branch | None, bool]:
+        """The branch, and whether it was removed."""
+        try:
+            return self.branch(branch_id), False
+        except Removed:
+            return None, True
 
     def _revision(self, intent: Intent, seq: int) -> Revision | RevisionTombstone | None:
         where = layout.revision(self._scope, intent.branch_id, seq)
-        found: Record | None = self._records.found(where, Revision, RevisionTombstone)
+        found: Record | None = self._records.found(where, Revision, Revision2, RevisionTombstone)
         assert found is None or isinstance(found, Revision | RevisionTombstone)  # noqa: S101 - the types asked for
         return found
 
@@ -236,7 +255,7 @@ class _Held:
             self.left_open.add(intent.transaction)
         path = layout.intent(self._scope, intent.transaction)
         standing: Record
-        standing, _ = self._records.elect(path, intent, IntentTombstone)
+        standing, _ = self._records.elect(path, intent, Intent, Intent2, IntentTombstone)
         assert isinstance(standing, Intent | IntentTombstone)  # noqa: S101 - the two types asked for
         return standing
 
@@ -301,17 +320,21 @@ def stone_name(key: bytes, what: str, value: str) -> str:
     return keyed_digest(key, f"{what}\0{form}")
 
 
-def _checked(records: Records, scope: str, branch_id: str, found: Branch | None) -> Branch | None:
+def _checked(records: Records, scope: str, branch_id: str, found: Record | None) -> Branch | None:
     """A branch under another's name is damaged; main without a file is empty unless it has a history.
+    Raises Removed for a tombstone.
 
     A branch comes before its revisions: one that has some by now was written since it was looked for.
     """
     has_history = found is None and bool(_seqs(records, scope, branch_id))
     if has_history:
-        found = records.read(layout.branch(scope, branch_id), Branch)
-    if found is not None:
+        found = records.read(layout.branch(scope, branch_id), Branch, BranchTombstone)
+    if isinstance(found, Branch | BranchTombstone):
         if found.branch_id != branch_id or found.project != scope:
             raise Damaged(layout.branch(scope, branch_id), "it holds another branch")
+        if isinstance(found, BranchTombstone):
+            msg = f"branch {branch_id} was removed."
+            raise Removed(msg, advice="perdure branch list shows the others.")
         return found
     if branch_id != main_branch_id(scope):
         return None

@@ -148,14 +148,17 @@ class Records:
 
     def _parse(self, path: str, data: bytes, types: tuple[type[R], ...]) -> R:
         reason: Unreadable | None = None
+        newer: Newer | None = None
         for record_type in types:
             try:
                 return unseal(data, record_type)
-            except Newer as newer:
-                msg = f"{path}: {newer.reason}."
-                raise NewerVersion(msg, advice="It is left untouched; use the newer Perdure.") from newer
+            except Newer as later:
+                newer = later
             except Unreadable as unreadable:
                 reason = reason or unreadable
+        if newer is not None and newer.version > max(kind.VERSION for kind in types):
+            msg = f"{path}: {newer.reason}."
+            raise NewerVersion(msg, advice="It is left untouched; use the newer Perdure.") from newer
         raise Damaged(path, reason.reason if reason else "no type") from reason
 
     # -- writing
