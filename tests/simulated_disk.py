@@ -61,6 +61,16 @@ class SimulatedDisk(DiskView):
         """Every mutating call since the last boot, of all processes, with its path; number n is at n - 1."""
         return list(self._machine.log)
 
+    @property
+    def model(self) -> Model:
+        """Which promises the disk keeps."""
+        return self._machine.media.model
+
+    @property
+    def opened_temporary(self) -> bool:
+        """Whether anything ever read a file by its name in tmp/; see `Survivors.settle_loose`."""
+        return self._machine.opened_temporary
+
     def crash_at(self, number: int, *, after: bool = False) -> None:
         """Lose power at that operation, counted from the last boot, before or after its effect."""
         self._machine.plan = Plan(number, after)
@@ -72,9 +82,13 @@ class SimulatedDisk(DiskView):
         """
         self._machine.watcher = watcher
 
-    def surviving_states(self, *, limit: int = 20_000, seed: int = 0) -> States:
-        """All distinct disks that a power loss may leave now; at most `limit`, then a sample."""
-        return States(self, Survivors(self._machine.media, limit=limit, seed=seed))
+    def surviving_states(self, *, limit: int = 20_000, seed: int = 0, settle_loose: bool = False) -> States:
+        """All distinct disks that a power loss may leave now; at most `limit`, then a sample.
+
+        With `settle_loose`, files without a name outside tmp/ keep their bytes; see `Survivors`.
+        """
+        made = Survivors(self._machine.media, limit=limit, seed=seed, settle_loose=settle_loose)
+        return States(self, made)
 
     def reboot(self, choice: Literal["lost", "kept"] | SimulatedDisk = "lost") -> None:
         """Go on from one state: nothing pending survived, all of it did, or the given one.
@@ -214,3 +228,8 @@ class States:
     def distinct(self) -> int:
         """How many different states it has given so far."""
         return self._survivors.distinct
+
+    @property
+    def torn(self) -> int:
+        """How many of those hold a file in which some blocks are new and others are not."""
+        return self._survivors.torn

@@ -80,6 +80,7 @@ class Machine:
         self.inodes_max: int | None = None
         self.read_only = False
         self.crashed = False
+        self.opened_temporary = False
         self.plan: Plan | None = None
         self.faults: list[Fault] = []
         self.log: list[tuple[Operation, str]] = []
@@ -134,6 +135,8 @@ class Machine:
     def due_fault(self, operation: Operation) -> Fault | None:
         """Count the operation against every fault; the first that is due, if any."""
         due: Fault | None = None
+        if not self.faults:
+            return None
         for fault in [fault for fault in self.faults if fault.operation == operation]:
             fault.left -= 1
             if fault.left <= 0 and due is None:
@@ -144,6 +147,8 @@ class Machine:
 
     def check_room(self, path: str, *, bytes_more: int, inodes_more: int) -> None:
         """Raise DiskFull when that much more does not fit; the home's own folder is not counted."""
+        if self.inodes_max is None and self.bytes_max is None:
+            return
         alive = {inode for inode, count in self.media.links.items() if count > 0}
         if self.inodes_max is not None and len(alive - {ROOT}) + inodes_more > self.inodes_max:
             raise DiskFull(f"{path}: no inodes are left.", advice=_ADVICE)

@@ -13,7 +13,6 @@ bytes that were not synced may still be missing behind a name that survived.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from itertools import pairwise
 from typing import Literal
 
@@ -67,12 +66,14 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
 def shape_of(folders: dict[int, dict[str, int]]) -> Shape:
     """Walk from the root. Names in tmp/ are random, so they do not belong to the shape."""
     numbers: dict[int, int] = {}
-    links: Counter[int] = Counter()
+    links: dict[int, int] = {}
 
     def walk(folder: int, skip: str) -> tuple[object, ...]:
-        links[folder] += 1
-        found: list[object] = []
+        links[folder] = links.get(folder, 0) + 1
         names = folders[folder]
+        if not names:
+            return ()
+        found: list[object] = []
         for name in sorted(names):
             child = names[name]
             if name == skip:
@@ -80,7 +81,7 @@ def shape_of(folders: dict[int, dict[str, int]]) -> Shape:
             if child in folders:
                 found.append((name, walk(child, "")))
             else:
-                links[child] += 1
+                links[child] = links.get(child, 0) + 1
                 found.append((name, numbers.setdefault(child, len(numbers))))
         return tuple(found)
 
@@ -89,14 +90,14 @@ def shape_of(folders: dict[int, dict[str, int]]) -> Shape:
     twins: list[int] = []
     loose: list[int] = []
     if temporary in folders:
-        links[temporary] += 1
+        links[temporary] = links.get(temporary, 0) + 1
         tree = (*tree, (TEMPORARY,))
         for child in folders[temporary].values():
             if child in numbers:
                 twins.append(numbers[child])
             else:
                 loose.append(child)
-            links[child] += 1
+            links[child] = links.get(child, 0) + 1
     return Shape(tree, tuple(numbers), tuple(sorted(twins)), tuple(loose), links)
 
 
@@ -121,6 +122,7 @@ class Media:
         "model",
         "next_inode",
         "stuck",
+        "walked",
     )
 
     def __init__(self, model: Model) -> None:
@@ -134,6 +136,8 @@ class Media:
         self._finished: list[tuple[int, str]] = []
         self._dead: set[int] = set()
         self._owned: set[int] = {ROOT}
+        self.walked: dict[str, int] = {}
+        """Path to inode of folders that were walked to since a folder last got or lost a name."""
 
     @classmethod
     def settled(
@@ -149,6 +153,7 @@ class Media:
         media.files, media.folders, media.links = files, folders, links
         media.journal, media.stuck, media._finished, media._owned = [], set(), [], set()
         media._dead = set()
+        media.walked = {}
         return media
 
     def fork(self) -> Media:
@@ -192,6 +197,8 @@ class Media:
                     self._dead.add(before)
             atoms.append((folder, name, before, after))
             self.stuck.discard((folder, name))
+            if before in self.folders or after in self.folders:
+                self.walked.clear()
         if not durable:
             self.journal.append(tuple(atoms))
 
@@ -255,6 +262,8 @@ class Media:
 
     def _commit(self, names: set[tuple[int, str]]) -> None:
         names -= self.stuck
+        if not names:
+            return
         left = (tuple(atom for atom in entry if (atom[0], atom[1]) not in names) for entry in self.journal)
         self.journal = [entry for entry in left if entry]
         self._reclaim()

@@ -3,10 +3,15 @@
 The choices are axes: on posix-weak one per pending name, on ext4 one for the whole journal, and one
 per file with pending bytes. Up to `limit` combinations are all walked through; beyond it the two
 extremes, every single deviation from them, and a seeded sample of the rest are.
+
+With `settle_loose`, a file that has a name in tmp/ only keeps its bytes: nothing opens it by name again, so
+that states which differ in it alone are one to every reader. It keeps them, and does not lose them, for those
+who look for text that may not be anywhere.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 from collections.abc import Callable, Iterator
@@ -15,7 +20,7 @@ from typing import Self
 
 import msgspec
 
-from tests.simulated_media import FileNode, Media, Shape, key_of, shape_of
+from tests.simulated_media import ROOT, TEMPORARY, FileNode, Media, Shape, key_of, shape_of
 
 Overrides = tuple[tuple[tuple[int, str], int | None], ...]  # what stands at a name instead of the present
 
@@ -27,17 +32,34 @@ class Survivors:
     all of them are tried, `tried` and `distinct` how far the iteration has come.
     """
 
-    def __init__(self, media: Media, *, limit: int, seed: int) -> None:
+    def __init__(self, media: Media, *, limit: int, seed: int, settle_loose: bool = False) -> None:
         self._media = media.fork()
+        self._settle_loose = settle_loose
         self._names = _ext4_axes(media) if media.model == "ext4" else _weak_axes(media)
-        self._bytes = _byte_axes(media)
-        self._choices = math.prod(len(axis) for axis in self._names)
-        self.combinations = self._choices * math.prod(len(axis) for axis in self._bytes.values())
-        self.exhaustive = self.combinations <= limit
+        self._limit, self._seed = limit, seed
         self.tried = 0
         self.distinct = 0
+        self.torn = 0
         self._seen: set[tuple[object, ...]] = set()
-        self._states = self._all() if self.exhaustive else self._some(limit, random.Random(seed))
+
+    @functools.cached_property
+    def combinations(self) -> int:
+        """How many choices there are."""
+        names = math.prod(len(axis) for axis in self._names)
+        return names * math.prod(len(axis) for axis in self._bytes.values())
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether all of them are tried."""
+        return self.combinations <= self._limit
+
+    @functools.cached_property
+    def _bytes(self) -> dict[int, list[FileNode]]:
+        return _byte_axes(self._media, settle_loose=self._settle_loose)
+
+    @functools.cached_property
+    def _states(self) -> Iterator[Media]:
+        return self._all() if self.exhaustive else self._some(self._limit, random.Random(self._seed))
 
     def __iter__(self) -> Self:
         return self
@@ -47,7 +69,12 @@ class Survivors:
 
     def extreme(self, *, kept: bool) -> Media:
         """The state in which nothing pending survived, or all of it."""
-        return self.chosen(lambda size: size - 1 if kept else 0)
+        folders = self._folders([axis[-1 if kept else 0] for axis in self._names])
+        files = {
+            inode: _settled(node, node.data if kept else (*node.history, node.data)[0])
+            for inode, node in self._media.files.items()
+        }
+        return self._settle(folders, shape_of(folders), files)
 
     def chosen(self, choose: Callable[[int], int]) -> Media:
         """One state: of each axis, given its size, the choice of that number; 0 is what is durable already,
@@ -61,8 +88,10 @@ class Survivors:
         for overrides in product(*self._names):
             folders = self._folders(overrides)
             shape = shape_of(folders)
-            reached = [inode for inode in (*shape.files, *shape.loose) if inode in self._bytes]
+            chosen = shape.files if self._settle_loose else (*shape.files, *shape.loose)
+            reached = [inode for inode in chosen if inode in self._bytes]
             files = {inode: self._media.files[inode] for inode in (*shape.files, *shape.loose)}
+            self._keep_loose(shape, files)
             for nodes in product(*[self._bytes[inode] for inode in reached]):
                 files.update(zip(reached, nodes, strict=True))
                 yield from self._if_new(folders, shape, files)
@@ -76,7 +105,14 @@ class Survivors:
             )
             chosen = zip(self._bytes.items(), picks[split:], strict=True)
             files = self._media.files | {inode: axis[pick] for (inode, axis), pick in chosen}
-            yield from self._if_new(folders, shape_of(folders), files)
+            shape = shape_of(folders)
+            self._keep_loose(shape, files)
+            yield from self._if_new(folders, shape, files)
+
+    def _keep_loose(self, shape: Shape, files: dict[int, FileNode]) -> None:
+        if self._settle_loose:
+            for inode in shape.loose:
+                files[inode] = _settled(files[inode], self._media.files[inode].data)
 
     def _if_new(
         self, folders: dict[int, dict[str, int]], shape: Shape, files: dict[int, FileNode]
@@ -86,7 +122,12 @@ class Survivors:
         if key not in self._seen:
             self._seen.add(key)
             self.distinct += 1
+            self.torn += any(self._is_torn(inode, files[inode].data) for inode in shape.files)
             yield self._settle(folders, shape, files)
+
+    def _is_torn(self, inode: int, data: bytes) -> bool:
+        node = self._media.files[inode]
+        return bool(node.history) and data != node.data and data not in node.history
 
     def _settle(self, folders: dict[int, dict[str, int]], shape: Shape, files: dict[int, FileNode]) -> Media:
         links = shape.links
@@ -137,18 +178,32 @@ def _ext4_axes(media: Media) -> list[list[Overrides]]:
     return [options[::-1]]
 
 
-def _byte_axes(media: Media) -> dict[int, list[FileNode]]:
+def _byte_axes(media: Media, *, settle_loose: bool) -> dict[int, list[FileNode]]:
     """Per file with pending bytes that has a name or may get one back: the nodes that may survive."""
-    named = {inode for entry in media.journal for atom in entry for inode in atom[2:]}
+    skipped = media.folders[ROOT].get(TEMPORARY) if settle_loose else None
+    named = {
+        inode
+        for entry in media.journal
+        for folder, _, before, after in entry
+        if folder != skipped
+        for inode in (before, after)
+    }
+    loose = set() if skipped is None else set(media.folders[skipped].values())
     axes: dict[int, list[FileNode]] = {}
     for inode, node in media.files.items():
-        if node.history and (media.links.get(inode) or inode in named):
-            axes[inode] = [
-                msgspec.structs.replace(node, data=data, history=(), stuck=False) for data in node.survivals()
-            ]
+        links = media.links.get(inode, 0) - (inode in loose)
+        if node.history and (links or inode in named):
+            axes[inode] = [_settled(node, data) for data in node.survivals()]
         elif node.stuck:
-            axes[inode] = [msgspec.structs.replace(node, stuck=False)]
+            axes[inode] = [_settled(node, node.data)]
     return axes
+
+
+def _settled(node: FileNode, data: bytes) -> FileNode:
+    """The node with that content and nothing pending."""
+    if data is node.data and not node.history and not node.stuck:
+        return node
+    return msgspec.structs.replace(node, data=data, history=(), stuck=False)
 
 
 def _sample(sizes: list[int], limit: int, chance: random.Random) -> Iterator[tuple[int, ...]]:

@@ -18,6 +18,7 @@ from tests.simulated_machine import Crashed, Fault, HeldLock, Machine, Operation
 from tests.simulated_media import ROOT, FileNode, Media
 
 T = TypeVar("T")
+_TEMPORARIES = f"{TEMPORARY_FOLDER}/"
 
 # Millions of calls on a few hundred paths: what was found right once stays right.
 _parts_of = functools.lru_cache(maxsize=8_192)(lambda path: tuple(check_path(path).split("/")))
@@ -46,6 +47,8 @@ class DiskView:
         inode = self._find(path)
         if inode is None:
             return None
+        if path.startswith(_TEMPORARIES):
+            self._machine.opened_temporary = True
         media = self._machine.media
         node = media.files.get(inode)
         if node is None or node.kind == "other":
@@ -277,10 +280,10 @@ class DiskView:
 
     def _crash_if_due(self, *, after: bool) -> None:
         machine = self._machine
-        if machine.plan == Plan(len(machine.log), after):
+        if machine.plan is not None and machine.plan == Plan(len(machine.log), after):
             machine.crashed = True
             raise Crashed
-        if self._plan == Plan(self._calls, after):
+        if self._plan is not None and self._plan == Plan(self._calls, after):
             machine.begin_life(self._process)
             raise Crashed
 
@@ -293,6 +296,9 @@ class DiskView:
     def _folder(self, path: str) -> int | None:
         """The inode of a folder, None when it is not there; raises Damaged for anything else."""
         media = self._machine.media
+        known = media.walked.get(path)
+        if known is not None:
+            return known
         here = ROOT
         walked: list[str] = []
         for name in _parts_of(path) if path else ():
@@ -303,6 +309,7 @@ class DiskView:
             if found not in media.folders:
                 raise Damaged("/".join(walked), "not a folder of ours")
             here = found
+        media.walked[path] = here
         return here
 
     def _need(self, path: str) -> int:

@@ -7,14 +7,15 @@ import pytest
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Add up what the crash tests recorded, in whichever process they ran."""
-    totals = {"crash_states": 0, "crash_nested": 0}
+    totals = dict.fromkeys(("crash_states", "crash_nested", "crash_exhaustive", "crash_sampled"), 0)
     for reports in terminalreporter.stats.values():
         for report in reports:
             for name, value in getattr(report, "user_properties", ()):
                 if name in totals and isinstance(value, int) and getattr(report, "when", "") == "call":
                     totals[name] += value
     if totals["crash_states"]:
-        states, nested = totals["crash_states"], totals["crash_nested"]
+        states, nested, exhaustive, sampled = totals.values()
         terminalreporter.write_line(
-            f"crash states: {states:,} distinct, {nested:,} of them after a crash inside recovery"
+            f"crash states: {states:,} distinct, {nested:,} of them after a crash inside recovery; "
+            f"{exhaustive:,} places covered exhaustively, {sampled:,} sampled"
         )

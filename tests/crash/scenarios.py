@@ -8,36 +8,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-import msgspec
-
 from perdure.authority.filesystem.queue import FileQueue
 from perdure.authority.filesystem.records import Records
 from perdure.core.decision import Decision
 from perdure.core.protocol import Policy
 from perdure.ports.provider import Answered, Failed, Lost, Reply, ReviewRequest
+from tests.crash.scenario import Scenario
+from tests.crash.upkeep import UPKEEP
 from tests.crash.world import Actor, World
 from tests.fakes import USED, finding_nothing
-from tests.simulated_disk import Crashed, Model, SimulatedDisk
-
-Act = Callable[[World, SimulatedDisk], None]
-
-
-class Scenario(msgspec.Struct, frozen=True):
-    """One operation and what stands before it."""
-
-    name: str
-    prepare: Act
-    act: Act
-
-    def base(self, model: Model) -> tuple[World, SimulatedDisk]:
-        """A durable home in which the operation can begin."""
-        disk = SimulatedDisk(model)
-        world = World()
-        world.start(disk).rig.prepare()
-        disk.reboot("kept")
-        self.prepare(world, disk)
-        disk.reboot("kept")
-        return world, disk
+from tests.simulated_disk import Crashed, SimulatedDisk
 
 
 def lost(_request: ReviewRequest) -> Reply:
@@ -197,11 +177,12 @@ class _Overtaken(FileQueue):
 
 def _overtaken(world: World, disk: SimulatedDisk) -> None:
     actor, user = world.start(disk), world.start(disk, process="user")
-    actor.rig.queue = _Overtaken(actor.rig.records, lambda job_id: _drop_as(user, job_id))
+    actor.rig.queue = _Overtaken(actor.rig.records, lambda job_id: drop_as(user, job_id))
     actor.drain()
 
 
-def _drop_as(actor: Actor, job_id: str) -> None:
+def drop_as(actor: Actor, job_id: str) -> None:
+    """Drop a job; once that returns, it has ended so for good."""
     ended = actor.rig.jobs_service().drop(job_id)
     actor.world.closed[job_id] = ended.state
     actor.world.stamp += 1
@@ -241,16 +222,36 @@ def _dead_letter(world: World, disk: SimulatedDisk) -> None:
 
 
 def _retry(world: World, disk: SimulatedDisk) -> None:
-    actor = world.start(disk)
     (job_id,) = world.jobs
+    retry_as(world.start(disk), job_id)
+
+
+def retry_as(actor: Actor, job_id: str) -> None:
+    """Have a job reviewed again; once that returns, the next generation is accepted."""
     retried = actor.rig.jobs_service().retry(job_id)
-    world.jobs.add(retried.job_id)
-    world.stamp += 1
+    actor.world.jobs.add(retried.successor)
+    actor.world.stamp += 1
+
+
+def _retry_and_review(world: World, disk: SimulatedDisk) -> None:
+    _retry(world, disk)
+    world.start(disk).drain()
+
+
+def _waiting(world: World, disk: SimulatedDisk) -> None:
+    """The provider was busy: the job waits for its next attempt."""
+    _job(world, disk)
+    world.start(disk, script=(unavailable,)).drain()
+
+
+def _supersede(world: World, disk: SimulatedDisk) -> None:
+    """The user does not wait: the next generation follows, and is reviewed."""
+    _retry_and_review(world, disk)
 
 
 def _drop(world: World, disk: SimulatedDisk) -> None:
     (job_id,) = world.jobs
-    _drop_as(world.start(disk), job_id)
+    drop_as(world.start(disk), job_id)
 
 
 def _lost_job(world: World, disk: SimulatedDisk) -> None:
@@ -299,9 +300,12 @@ SCENARIOS = (
     Scenario("overtaken", _job, _overtaken),
     Scenario("orphans", _orphans, _review),
     Scenario("retry", _dead_letter, _retry),
+    Scenario("successor", _dead_letter, _retry_and_review),
+    Scenario("superseded", _waiting, _supersede),
     Scenario("drop", _job, _drop),
     Scenario("reconcile", _lost_job, _reconcile),
     Scenario("a day", _nothing, _day),
+    *UPKEEP,
 )
 
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}

@@ -11,19 +11,31 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from perdure.authority.filesystem import layout
+from perdure.core.budget import Amount
 from perdure.core.record import record_digest
 from perdure.ports.provider import ReviewRequest
 from perdure.service.capture import Captured
 from perdure.service.remember import Written
-from tests.fakes import ManualClock, Rig, Script, ScriptedProvider, SequentialIds, proposing, turns
+from tests.crash.steady import TOKENS
+from tests.fakes import PROJECT, ManualClock, Rig, Script, ScriptedProvider, SequentialIds, proposing, turns
 from tests.simulated_disk import SimulatedDisk
 from tests.simulated_view import DiskView
 
 T = TypeVar("T")
+START_SECONDS = 3_600
+"""How much later each start of a process is than the one before."""
+TRUSTED_SECONDS = 2 * 86_400
+"""Retention believes no larger jump of the clock (rule 12)."""
 
 
 class Broken(AssertionError):
     """A promise did not hold; the message names it."""
+
+
+def _frozen(value: object) -> object:
+    if isinstance(value, dict):
+        return frozenset((key, None if callable(held) else held) for key, held in value.items())
+    return frozenset(value) if isinstance(value, set) else value
 
 
 class World:
@@ -43,8 +55,31 @@ class World:
         self.settled: set[str] = set()
         self.settled_by_user: set[str] = set()
         self.sends: dict[str, int] = {}
+        self.hasty: set[str] = set()
+        """Attempts whose request went out before their `fate` would have survived a power loss."""
         self.decisions: dict[str, str] = {}
         self.closed: dict[str, str] = {}
+        self.expiring = False
+        """Whether outcomes may be tombstones and days of attempts totals: retention or a purge has begun."""
+        self.retaining = False
+        """Whether workers run retention when nothing is left to review, as they do once an hour."""
+        self.together: set[tuple[str, ...]] = set()
+        """Texts that one command puts into main, all of them or none."""
+        self.purged: set[str] = set()
+        """Texts of which an acknowledged purge said that no file holds them any more."""
+        self.aside: dict[str, bytes] = {}
+        """Path to bytes of what is damaged: they stay there, or stand in quarantine."""
+        self.broken: set[str] = set()
+        """Paths from which something was taken away from outside."""
+        self.adopted: set[str] = set()
+        """Attempts that stand for what another copy of the home may have spent."""
+        self.counted = Amount()
+        """What the budget counts at least, from an acknowledged adoption on."""
+        self.unfinished: dict[str, Callable[[Actor], None]] = {}
+        """Commands that were begun and are not acknowledged, which the product asks the user to repeat."""
+        self.later_seconds = 0
+        self.boot: str | None = None
+        """The boot that all processes share until the next power loss; None: each start has its own."""
         self.stamp = 0
         self.boots = 0
 
@@ -54,6 +89,19 @@ class World:
         for name, value in vars(self).items():
             if isinstance(value, dict | set):
                 setattr(other, name, value.copy())
+        return other
+
+    def mark(self) -> int:
+        """A hash of all facts. How often something was started is none, nor is what a command consists of."""
+        facts = {name: value for name, value in vars(self).items() if name not in {"boots", "stamp"}}
+        return hash(tuple(_frozen(value) for value in facts.values()))
+
+    def after_power_loss(self) -> World:
+        """The same facts, seen from the next boot."""
+        if self.boot is None:
+            return self
+        other = self.copy()
+        other.boot = None
         return other
 
     # -- a process in this world
@@ -84,8 +132,8 @@ class Actor:
     ) -> None:
         self.world, self.disk = world, disk
         self.view: DiskView = disk if process == "main" else disk.process(process)
-        self.clock = ManualClock(boot=f"boot-{world.boots}")
-        self.clock.advance(world.boots * 3_600)
+        self.clock = ManualClock(boot=world.boot or f"boot-{world.boots}")
+        self.clock.advance(world.boots * START_SECONDS + world.later_seconds)
         self.provider = ScriptedProvider(script, otherwise=otherwise)
         self.provider.sends = world.sends
         self.provider.before_review = self._sending
@@ -97,6 +145,7 @@ class Actor:
             log=self._note,
         )
         self.in_call: Callable[[], None] = lambda: None
+        TOKENS.begin(f"{process} {world.boots}")
 
     def _sending(self, request: ReviewRequest) -> None:
         """A request may go out only after its `fate` would survive a power loss (A-02)."""
@@ -104,7 +153,7 @@ class Actor:
         after = self.disk.fork()
         after.reboot("lost")
         if layout.attempt(request.attempt_id, "fate") not in after.files():
-            raise Broken(f"A-02: {request.attempt_id} was sent before its fate was durable")
+            self.world.hasty.add(request.attempt_id)  # raised here, it would pass for a lost call
         then, self.in_call = self.in_call, lambda: None
         then()
 
@@ -184,9 +233,58 @@ class Actor:
         self.world.stamp += 1
         return captured
 
+    def finishing(self, name: str, command: Callable[[Actor], None]) -> None:
+        """Run a command that the user repeats when it was cut off."""
+        self.world.unfinished[name] = command
+        self.world.stamp += 1
+        command(self)
+        del self.world.unfinished[name]
+        self.world.stamp += 1
+
+    def purge(self, text: str) -> None:
+        """Forget a text everywhere; from its return on no file holds it, after any power loss."""
+        self.world.expiring = True
+        self.finishing(f"purge {text}", functools.partial(_purge, text=text))
+
+    def undo_newest(self) -> None:
+        """Undo the newest revision of main, if it changed entries that were remembered or replaced."""
+        history = self.rig.memory_service().history("main")
+        if not history or history[0].cause not in {"remember", "replace", "undo"}:
+            return
+        change = getattr(history[0], "changes", (None,))[0]
+        if change is None:
+            return
+        text = change.before.text if change.before is not None else None
+        service = self.rig.memory_service()
+        self.changing(change.entry_id, functools.partial(service.undo, branch="main"), text=text)
+
+    def retire(self, *, runs: int) -> None:
+        """Let time go by and retention run, two days each time."""
+        self.world.expiring = self.world.retaining = True
+        for _ in range(runs):
+            self.clock.advance(TRUSTED_SECONDS)
+            self.world.later_seconds += TRUSTED_SECONDS
+            self.world.stamp += 1
+            self.rig.retention().run()
+
     def drain(self, *, times: int = 1) -> None:
         """Review what is ready; an hour passes before each further time."""
         for time in range(times):
             if time:
                 self.clock.advance(3_600)
             self.rig.drain()
+        if self.world.retaining:
+            self.rig.retention().run()
+
+
+def _purge(actor: Actor, *, text: str) -> None:
+    """Entries with that text go. Nobody else lives, so that a purge may not leave anything."""
+    world = actor.world
+    found = [entry_id for entry_id, known in world.entries.items() if known == text]
+    world.doubt.update(found)
+    done = actor.rig.purge_service().forget_everywhere(PROJECT, text=text, wait_seconds=0)
+    if done.left:
+        raise Broken(f"M-12: a purge without rivals left {done.left}")
+    world.purged.add(text)
+    world.entries.update(dict.fromkeys(found))
+    world.doubt.difference_update(found)
