@@ -25,7 +25,7 @@ class Calls(Foreground):
 
     def holds(self, state: State, worker: Worker) -> bool:
         """Whether the worker's claim is the highest and nobody holds it for dead."""
-        return state.lane == (worker.name, False) and worker.name not in state.gone
+        return state.lane == (worker.name, False, worker.ordinal) and worker.name not in state.gone
 
     def elect_fate(self, records: Records, name: str, fate: str, worker: str) -> tuple[Records, bool]:
         """Elect dispatched or cancelled under the one name."""
@@ -60,7 +60,7 @@ class Calls(Foreground):
             day=day_name(day),
             number=number,
             worker=worker.name,
-            claim_ordinal=1,
+            claim_ordinal=worker.ordinal,
             claim_token="",
             provider="model",
             model="m",
@@ -160,8 +160,9 @@ class Calls(Foreground):
 
     def release(self, state: State, place: int, worker: Worker) -> Move:
         """Let the lane go, if it is still the worker's."""
-        lane = ("", True) if state.lane[0] == worker.name else state.lane
-        out = worker._replace(at="idle", what=())
+        owner, _, ordinal = state.lane
+        lane = ("", True, ordinal) if owner == worker.name else state.lane
+        out = worker._replace(at="idle", what=(), ordinal=0)
         return Move(f"{worker.name} releases", self.put(state._replace(lane=lane), place, out))
 
     def put(self, state: State, place: int, worker: Worker, records: Records | None = None) -> State:

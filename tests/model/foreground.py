@@ -52,6 +52,8 @@ class Foreground(World):
                 return self._compacted(records, step.intent), True
             case Finished():
                 return records, True
+            case _:
+                raise Violation(f"a step that this world does not know: {step}")
 
     def _compacted(self, records: Records, intent: Intent) -> Records:
         path = f"intent/{intent.transaction}"
@@ -73,7 +75,7 @@ class Foreground(World):
                 visit = state._replace(writer=("in", ""), lock="w")
                 yield Move("the writer locks only to finish what was begun", visit)
             return
-        yield self._writer_step(state, at, what)
+        yield self.writer_step(state, at, what)
         if state.left.crashes:
             left = state.left._replace(crashes=state.left.crashes - 1)
             yield Move("the writer dies", state._replace(writer=("idle", ""), lock="", left=left), fault=True)
@@ -87,7 +89,8 @@ class Foreground(World):
             fault=True,
         )
 
-    def _writer_step(self, state: State, at: str, what: str) -> Move:
+    def writer_step(self, state: State, at: str, what: str) -> Move:
+        """The next step of a writer who holds the lock."""
         records = state.records
         if at == "in":
             open_ones = self.open_transactions(records)

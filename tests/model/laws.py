@@ -107,6 +107,8 @@ class Laws:
             or record_digest(decision) != intent.decision_digest
         ):
             raise Violation("an intent without its elected decision")
+        if decision.job.mode != "admit":
+            raise Violation("a job that only observes changes memory")
 
     def _result(self, records: Records, name: str) -> None:
         attempt = self._world.attempt(records, name)
@@ -119,7 +121,8 @@ class Laws:
         if decision is None or record_digest(decision) != ended.decision_digest:
             raise Violation("an outcome before its decision")
         receipt = self._world.get(records, f"receipt/{job}", Receipt)
-        if decision.kind == "elected" and (receipt is None or receipt.verdict != ended.state):
+        admits = decision.kind == "elected" and decision.job.mode == "admit"
+        if admits and (receipt is None or receipt.verdict != ended.state):
             raise Violation("an outcome before its receipt")
         if ended.successor is not None:
             _need(names, f"job/{ended.successor}", why="an outcome before the successor that it names")

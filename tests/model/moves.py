@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
-from perdure.core.admission import Outcome, Receipt, Revision, event
+from perdure.core.admission import Intent, Outcome, Receipt, Revision, event
 from perdure.core.attempt import Attempt, Reconciled, Unknown
 from perdure.core.decision import Decision
 from perdure.core.job import successor
@@ -45,15 +46,37 @@ class Moves(Calls):
 
     def start(self) -> State:
         """One accepted job, idle workers."""
-        job = first_job()
+        job = first_job(observe=self.bounds.observe)
         records: Records = frozenset({(f"job/{job.job_id}", self.number(job))})
         bounds: Bounds = self.bounds
         workers = tuple(Worker(f"{letter}0", "idle", ()) for letter in "ab"[: bounds.workers])
         left = Left(*(getattr(bounds, field) for field in Left._fields))
-        return State(records, workers, ("idle", ""), ("", True), "", frozenset(), (), 0, left)
+        return State(records, workers, ("idle", ""), ("", True, 0), "", frozenset(), (), 0, left)
 
     def moves(self, state: State) -> Iterator[Move]:
-        """All steps from here."""
+        """All steps from here, to states without names that mean nothing any more."""
+        for move in self._moves(state):
+            yield move._replace(state=self._tidied(move.state)) if move.state.gone else move
+
+    def _tidied(self, state: State) -> State:
+        """Forget the dead whom neither an attempt, the lane nor a worker names: nobody can ask for them."""
+        named = {state.lane[0], *(worker.name for worker in state.workers), *self._owners(state.records)}
+        return state if state.gone <= named else state._replace(gone=state.gone & named)
+
+    def _owners(self, records: Records) -> frozenset[str]:
+        key = ("owners", records)
+        if key not in self.cache:
+            made = (attempt.reserved for attempt in self.attempts(records, ""))
+            self.cache[key] = frozenset(reserved.worker for reserved in made if reserved is not None)
+        found = self.cache[key]
+        assert isinstance(found, frozenset)
+        return found
+
+    def _moves(self, state: State) -> Iterator[Move]:
+        alone = self.alone(state)
+        if alone is not None:
+            yield alone
+            return
         for place, worker in enumerate(state.workers):
             yield from self._worker_moves(state, place, worker)
             if worker.at != "idle" and state.left.crashes:
@@ -69,6 +92,44 @@ class Moves(Calls):
         today = day_name(state.day)
         if self.bounds.midnights and any(a.attempt_id[:8] == today for a in self.attempts(state.records, "")):
             yield Move("midnight", state._replace(day=state.day + 1))
+
+    # -- partial order
+
+    def alone(self, state: State) -> Move | None:
+        """A step that may as well be taken at once, before anything else happens.
+
+        It changes no record and reads nothing that others can change meanwhile: a record that stands there
+        already is published again, or somebody plans or leaves under the project's lock. It commutes with
+        every other step, and a death before it comes to the same as one after it. Where a state has such a
+        step, walking on with it alone keeps every set of records and every way to an end.
+        """
+        for place, worker in enumerate(state.workers):
+            if self._changes_nothing(state, worker):
+                return next(self._worker_moves(state, place, worker))
+        at, what = state.writer
+        if at == "in" and not self.open_transactions(state.records):
+            return self.writer_step(state, at, what)
+        return None
+
+    def _changes_nothing(self, state: State, worker: Worker) -> bool:
+        names, what = self.names(state.records), worker.what
+        match worker.at:
+            case "derive":
+                return names.get(str(what[0])) == what[1]
+            case "elect":
+                return f"decision/{what[0]}" in names
+            case "announce":
+                ended = self.record(number_of(what[0]))
+                return isinstance(ended, Outcome) and f"event/{ended.job_id}" in names
+            case "cancel":
+                return f"fate/{what[0]}" in names
+            case "dispatch":
+                return f"fate/{what[1]}" in names
+            case "locked":
+                intent = self.get(state.records, f"intent/{what[0]}", Intent)
+                return intent is None and not self.begun(state.records)
+            case _:
+                return False
 
     # -- workers
 
@@ -92,22 +153,33 @@ class Moves(Calls):
             yield self._act(state, place, worker)
 
     def _claim(self, state: State, place: int, worker: Worker) -> Iterator[Move]:
-        if not self.open_jobs(state.records):
+        """Claim the lane. A claim is a higher one wherever the one before was not released: only then can
+        records of its owner be met. Before anything was done the workers are alike, and the first begins.
+        """
+        if not self.open_jobs(state.records) or (place and self._untouched(state)):
             return
-        owner, released = state.lane
+        owner, released, ordinal = state.lane
         free = released or owner in state.gone
         if not free and not state.left.takeovers:
             return
         left = state.left if free else state.left._replace(takeovers=state.left.takeovers - 1)
-        mine = self._named(state, worker)._replace(at="claimed")
-        after = state._replace(lane=(mine.name, False), left=left)
+        higher = max(ordinal, 1) if released else ordinal + 1
+        mine = self._named(state, worker)._replace(at="claimed", ordinal=higher)
+        after = state._replace(lane=(mine.name, False, higher), left=left)
         yield Move(f"{mine.name} claims", self.put(after, place, mine), fault=not free)
+
+    def _untouched(self, state: State) -> bool:
+        """Whether no worker has left a trace."""
+        idle = all(worker.at == "idle" and worker.name.endswith("0") for worker in state.workers)
+        return idle and state.lane == ("", True, 0) and not self._owners(state.records)
 
     def _named(self, state: State, worker: Worker) -> Worker:
         """A worker that others hold for dead registers under a new name before it claims again."""
         if worker.name not in state.gone:
             return worker
-        return worker._replace(name=f"{worker.name[0]}{int(worker.name[1:]) + 1}")
+        taken = state.gone | self._owners(state.records)
+        names = (f"{worker.name[0]}{number}" for number in itertools.count())
+        return worker._replace(name=next(name for name in names if name not in taken))
 
     def _read(self, state: State, place: int, worker: Worker) -> Move:
         ready = self.open_jobs(state.records)
@@ -130,7 +202,7 @@ class Moves(Calls):
         owners = frozenset(
             a.reserved.worker for a in self.attempts(state.records, job) if a.reserved is not None
         )
-        ordinal = 2 if state.lane[0] == worker.name else 0
+        ordinal = worker.ordinal
         key = ("plan", state.records, owners & state.gone, job, half, worker.name, ordinal)
         planned = self.cache.get(key)
         if planned is None:
@@ -302,6 +374,6 @@ class Moves(Calls):
         left = state.left._replace(crashes=state.left.crashes - 1)
         gone = state.gone | {worker.name}
         lock = "" if state.lock == worker.name else state.lock
-        fresh = self._named(state._replace(gone=gone), worker)._replace(at="idle", what=())
+        fresh = self._named(state._replace(gone=gone), worker)._replace(at="idle", what=(), ordinal=0)
         after = state._replace(gone=gone, lock=lock, left=left)
         return Move(f"{worker.name} dies at {worker.at}", self.put(after, place, fresh), fault=True)

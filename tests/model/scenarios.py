@@ -21,6 +21,8 @@ QUICK: dict[str, Bounds] = {
     "the user ends it, a worker held for dead goes on": Bounds(drops=1, evictions=1),
     "a write, an undo and a death": Bounds(undos=1, edits=1, crashes=1),
     "an undo, a worker held for dead goes on": Bounds(undos=1, evictions=1),
+    "only observing, a write and a death": Bounds(observe=True, edits=1, crashes=1),
+    "only observing, two stalls": Bounds(observe=True, takeovers=2),
     "two calls a day, two deaths, midnights": Bounds(workers=1, calls_per_day=2, crashes=2, midnights=True),
 }
 

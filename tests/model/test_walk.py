@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
 
 import pytest
 
+from tests.model.__main__ import main
 from tests.model.calls import number_of
 from tests.model.moves import Moves
 from tests.model.scenarios import DEEP, QUICK
-from tests.model.walk import Walk, walk
+from tests.model.walk import told, walk
 from tests.model.world import Bounds, Move, State, Worker
 
 BELIEVED = 2
+WRONG_USE = 2
 
 CHOSEN = {**QUICK, **DEEP} if os.environ.get("PERDURE_WALK") == "deep" else QUICK
-
-
-def told(name: str, seen: Walk) -> str:
-    """The counts of a walk, and the way to what is wrong."""
-    counts = f"{name}: {seen.states:,} states, {seen.transitions:,} transitions, {seen.ends:,} ends"
-    if seen.fault is None:
-        return counts
-    return "\n  ".join((f"{counts}\n{seen.fault.law}", *seen.fault.steps))
 
 
 @pytest.mark.requirement(
@@ -85,3 +81,27 @@ def test_a_write_between_call_and_admission_is_reached() -> None:
                 seen.add(move.state)
                 todo.append(move.state)
     assert wanted <= reached
+
+
+def test_the_report_says_what_was_walked_and_whether_to_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The states of each walk and how many were exhaustive; an unknown name is wrong use."""
+    monkeypatch.setattr("tests.model.__main__.BUILD_FOLDER", tmp_path)
+    assert main(["only", "observing,", "two"]) == 0
+    told_of = {row["name"]: row["value"] for row in json.loads((tmp_path / "model.json").read_text())}
+    assert told_of["exhaustive"] == 1
+    assert (
+        told_of["states: only observing, two stalls"]
+        == walk(Moves(QUICK["only observing, two stalls"])).states
+    )
+    assert main(["no such walk"]) == WRONG_USE
+    assert "no such walk" in capsys.readouterr().out
+
+
+def test_a_walk_that_is_too_wide_is_not_exhaustive() -> None:
+    """Beyond the bound on states a walk ends as a failure, never as a success."""
+    seen = walk(Moves(QUICK["two stalls"]), states_max=100)
+    assert not seen.exhaustive
+    assert seen.fault is not None
+    assert "too wide" in seen.fault.law

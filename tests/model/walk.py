@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from collections.abc import Callable
 
 import msgspec
 
@@ -12,6 +13,7 @@ from tests.model.moves import Moves
 from tests.model.world import State, Violation
 
 STATES_MAX = 1_000_000
+SAY_EVERY = 20_000
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -29,9 +31,19 @@ class Walk(msgspec.Struct, frozen=True):
     ends: int
     fault: Fault | None
 
+    @property
+    def exhaustive(self) -> bool:
+        """Whether every reachable state was visited."""
+        return self.fault is None
 
-def walk(world: Moves) -> Walk:
-    """Visit every reachable state; stop at the first broken law."""
+
+def walk(
+    world: Moves, *, states_max: int = STATES_MAX, say: Callable[[int, int], None] = lambda *_: None
+) -> Walk:
+    """Visit every reachable state; stop at the first broken law.
+
+    `say` is told now and then how many states were found, and how many of them wait to be visited.
+    """
     laws, start = Laws(world), world.start()
     found: dict[State, int] = {start: 0}
     steps: list[tuple[int, str]] = [(-1, "start")]
@@ -59,7 +71,9 @@ def walk(world: Moves) -> Walk:
                     todo.append(after)
                 if not fault:
                     before[number].append(place)
-            _bound(len(steps))
+            _bound(len(steps), states_max)
+            if place % SAY_EVERY == 0:
+                say(len(steps), len(todo))
     except Violation as violation:
         trace = (*_trace(steps, found[state]), label)
         return Walk(len(steps), transitions, len(ends), Fault(str(violation), trace))
@@ -70,9 +84,9 @@ def walk(world: Moves) -> Walk:
     return Walk(len(steps), transitions, len(ends), None)
 
 
-def _bound(states: int) -> None:
-    if states > STATES_MAX:
-        raise Violation(f"more than {STATES_MAX:,} states: the bounds are too wide")
+def _bound(states: int, states_max: int) -> None:
+    if states > states_max:
+        raise Violation(f"more than {states_max:,} states: the bounds are too wide")
 
 
 def closed(world: Moves, state: State) -> bool:
@@ -101,3 +115,11 @@ def _trace(steps: list[tuple[int, str]], place: int) -> tuple[str, ...]:
         place, label = steps[place]
         found.append(label)
     return tuple(reversed(found))
+
+
+def told(name: str, seen: Walk) -> str:
+    """The counts of a walk, and the way to what is wrong."""
+    counts = f"{name}: {seen.states:,} states, {seen.transitions:,} transitions, {seen.ends:,} ends"
+    if seen.fault is None:
+        return counts
+    return "\n  ".join((f"{counts}\n{seen.fault.law}", *seen.fault.steps))

@@ -3,7 +3,13 @@
 What a job, an attempt or a transaction is, and what comes next, is asked of the product: `next_step`,
 `next_transaction_step`, `judge`, `charge`, `admit` and the derivations. The world adds only what the ports
 promise (first creation wins, a lock has one holder, check and reservation are one step) and what may go
-wrong. A subclass that breaks one of these promises has to be caught: see `test_walk_mutants.py`.
+wrong. A subclass that breaks one of these promises has to be caught, see the tables of deliberate faults.
+
+Written here and not asked of the product, where it lies between calls of the ports: when a worker claims and
+releases, what it looks at once more before a call, the settling of orphans before a reservation, and what
+the user may ask for. Left out: retention and purges (`test_readers_and_retention` walks their order against a
+reader), removals of branches, moves between scopes, and the disk, on which the crash tests and the simulation
+run. A claim counts a higher ordinal only where the one before was not released.
 """
 
 from __future__ import annotations
@@ -54,6 +60,7 @@ class Bounds(msgspec.Struct, frozen=True):
     calls_per_day: int | None = None
     torn_reads: bool = False  # facts are read in two parts, right before left
     invalid_attempts_max: int = 2
+    observe: bool = False  # the job was born to observe (rule 9)
 
 
 class Left(NamedTuple):
@@ -71,13 +78,12 @@ class Left(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """One worker: its name, where it stands and with what. It has one claim at most, so that a claim is
-    current exactly while the lane names its worker.
-    """
+    """One worker: its name, where it stands and with what, and the ordinal of its claim, 0 without one."""
 
     name: str
     at: str
     what: tuple[object, ...]
+    ordinal: int = 0
 
 
 class State(NamedTuple):
@@ -86,7 +92,7 @@ class State(NamedTuple):
     records: Records
     workers: tuple[Worker, ...]
     writer: tuple[str, str]
-    lane: tuple[str, bool]  # the owner by the highest claim, and whether it is released
+    lane: tuple[str, bool, int]  # the owner by the highest claim, whether it is released, and its ordinal
     lock: str
     gone: frozenset[str]
     sent: tuple[tuple[str, str], ...]  # attempt and sender
@@ -106,13 +112,18 @@ class Violation(Exception):
     """A law does not hold."""
 
 
-def first_job() -> Job:
+def first_job(*, observe: bool) -> Job:
     """The one accepted review."""
     line = EvidenceLine(line_id="e1", role="user", text="We use pnpm.")
     turn = EvidenceTurn(turn_id="a1", settled_ms=5, cut=False, lines=(line,))
     evidence = Evidence(host="pi", session="0" * 32, turns=(turn,))
     return make_job(
-        project=PROJECT, branch_id=main_branch_id(PROJECT), evidence=evidence, accepted_ms=6, release="1"
+        project=PROJECT,
+        branch_id=main_branch_id(PROJECT),
+        evidence=evidence,
+        accepted_ms=6,
+        release="1",
+        mode="observe" if observe else "admit",
     )
 
 
@@ -255,9 +266,7 @@ class World:
         return named is not None and f"job/{named}" in self.names(records)
 
     def verdict(self, facts: JobFacts, me: str, ordinal: int) -> protocol.Verdict:
-        """The product's word on what comes next. Another's attempt carries ordinal 1: `ordinal` is 2 for the
-        owner of the lane, whose claim is the newest, and else 0.
-        """
+        """The product's word on what comes next for a worker whose claim has that ordinal."""
         return protocol.next_step(facts, me=me, ordinal=ordinal, now_ms=LATER_MS, policy=self.policy)
 
     # -- transactions

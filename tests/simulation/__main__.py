@@ -1,68 +1,89 @@
-"""Many seeds: `python -m tests.simulation 0-5000` (or `7`, or `1,5,20-30`).
+"""Many seeds, on all cores: `python -m tests.simulation 0-5000` (or `7`, `1,5,20-30`, `600-`).
 
-Prints progress and, of each failure, a smaller one and how to see it again; writes build/simulate.json.
+`--seconds N` ends after that time; a span may then be open at its end. Prints progress and, of each of the
+first failures, a smaller one and how to see it again; writes build/simulate.json.
 """
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import sys
-import time
-from collections import Counter
+from collections.abc import Iterable
 
-from tests.bench.figures import BUILD_FOLDER, Figure, at_most, plain, table, write
-from tests.simulation.run import play_seed, shrink, story
+from tests.bench.figures import BUILD_FOLDER, Figure, at_least, at_most, plain, table, write
+from tests.simulation.floors import FLOORS, SEEDS_MIN, floor
+from tests.simulation.many import Sums, play_many
 
-PROGRESS_SECONDS = 10.0
-SHRUNK_MAX = 3
+DEFAULT = "0-999"
 
 
-def seeds_of(text: str) -> list[int]:
-    """Read `0-99`, `7` or a list of them with commas. Raises ValueError."""
-    found: list[int] = []
+def seeds_of(text: str) -> tuple[Iterable[int], int | None]:
+    """Read `0-99`, `7`, a list of them with commas, or `600-`: the seeds, and how many there are.
+
+    Raises ValueError.
+    """
+    spans: list[Iterable[int]] = []
+    planned: int | None = 0
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        found += range(int(first), int(last if dash else first) + 1)
-    return found
+        if dash and not last:
+            spans.append(itertools.count(int(first)))
+            planned = None
+            continue
+        span = range(int(first), int(last if dash else first) + 1)
+        spans.append(span)
+        planned = planned + len(span) if planned is not None else None
+    return itertools.chain.from_iterable(spans), planned
 
 
-def simulate(seeds: list[int]) -> list[Figure]:
-    """Run the seeds; tell failures at once."""
-    begun = told = time.monotonic()
-    counts: Counter[str] = Counter()
-    steps = switches = sends = 0
-    failed: list[int] = []
-    for number, seed in enumerate(seeds, 1):
-        played = play_seed(seed)
-        steps, switches, sends = steps + played.steps, switches + played.switches, sends + played.sends
-        counts += played.counts
-        if played.broken is not None:
-            failed.append(seed)
-            print(story(shrink(played) if len(failed) <= SHRUNK_MAX else played), flush=True)
-        if time.monotonic() - told > PROGRESS_SECONDS:
-            told = time.monotonic()
-            print(f"{number} of {len(seeds)} seeds, {len(failed)} failed, {told - begun:.0f} s", flush=True)
-    seconds = time.monotonic() - begun
+def figures_of(sums: Sums) -> list[Figure]:
+    """What was played, whether all held, and whether the hard meetings came up often enough."""
+    enough = sums.seeds >= SEEDS_MIN
     return [
-        plain("seeds", len(seeds), "seeds"),
-        at_most("violations", len(failed), "seeds", 0),
-        plain("steps", steps, "steps"),
-        plain("switches", switches, "switches"),
-        plain("calls", sends, "calls"),
-        plain("seeds per second", len(seeds) / seconds, "seeds/s"),
-        *(plain(name, count, "times") for name, count in sorted(counts.items())),
+        plain("seeds", sums.seeds, "seeds"),
+        at_most("violations", len(sums.failed), "seeds", 0),
+        plain("steps", sums.steps, "steps"),
+        plain("switches", sums.switches, "switches"),
+        plain("calls", sums.sends, "calls"),
+        plain("seeds per second", sums.per_second, "seeds/s"),
+        plain("seeds per processor second", sums.seeds / max(sums.processor_seconds, 0.001), "seeds/s"),
+        *(
+            at_least(name, count, "times", floor(name, sums.seeds))
+            if name in FLOORS and enough
+            else plain(name, count, "times")
+            for name, count in sorted((dict.fromkeys(FLOORS, 0) | sums.counts).items())
+        ),
     ]
 
 
 def main(arguments: list[str]) -> int:
-    """Simulate; 1 when a promise was broken, 2 for wrong use."""
+    """Simulate; 1 when a promise was broken or something hard did not come up, 2 for wrong use."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description="Play seeds.")
+    parser.add_argument("seeds", nargs="?", default=DEFAULT)
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--processes", type=int)
+    asked = parser.parse_args(arguments)
     try:
-        seeds = seeds_of(arguments[0] if arguments else "0-999")
+        seeds, planned = seeds_of(asked.seeds)
     except ValueError:
-        print(f"{arguments[0]!r} is no list of seeds; give one like 0-5000, or 1,5,20-30.")
+        print(f"{asked.seeds!r} is no list of seeds; give one like 0-5000, or 1,5,20-30.")
         return 2
-    figures = simulate(seeds)
+    if planned is None and asked.seconds is None:
+        print("A span without an end needs --seconds.")
+        return 2
+    sums = play_many(
+        iter(seeds),
+        planned=planned,
+        seconds_max=asked.seconds,
+        processes=asked.processes,
+        say=lambda line: print(line, flush=True),
+    )
+    figures = figures_of(sums)
     print(table(figures))
     write(BUILD_FOLDER / "simulate.json", figures)
+    if sums.failed:
+        print("See one again: " + ", ".join(f"make simulate SEEDS={seed}" for seed in sums.failed[:10]))
     return 0 if all(figure.holds is not False for figure in figures) else 1
 
 

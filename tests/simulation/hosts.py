@@ -48,11 +48,13 @@ def _capture(part: Part, session: str) -> None:
         [_raw(turn, place) for place, turn in enumerate(found)],
         session=hashlib.sha256(session.encode()).hexdigest()[:32],
         branch_id=part.house.branch_ids[int(session[-1]) % 2],
-        observe=part.chance.random() < 0.1,
+        observe=part.chance.random() < 0.15,
     )
     ledger.counts["captures"] += 1
     ledger.counts["accepted"] += captured.accepted
     ledger.jobs.update(captured.jobs)
+    if captured.accepted:
+        part.house.notice()
     skipped = {turn.turn_id for turn in captured.skipped_turns}
     ledger.turns.update(turn.turn_id for turn in found if turn.turn_id not in skipped)
 

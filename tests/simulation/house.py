@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
+import msgspec
+
+from perdure.authority.filesystem import layout
+from perdure.authority.filesystem.home import LAYOUT_VERSION, Format
 from perdure.core.budget import Limits
 from perdure.core.evidence import RawTurn
-from perdure.core.record import record_digest
+from perdure.core.record import record_digest, seal
 from perdure.service.capture import Captured, CaptureService
 from perdure.service.curate import FENCED
 from perdure.service.retention import Retention
@@ -19,10 +24,35 @@ from tests.simulation.ledger import Ledger
 from tests.simulation.plan import Plan
 from tests.simulation.reviewer import Reviewer
 from tests.simulation.stage import Stage, StageClock, SteppedView
+from tests.simulation.witness import Witness
+
+CALM_STEPS = 6_000
+"""How many steps the workers have to come to an end when nothing befalls them any more."""
+
+NOTICED = 0.7
 
 
 class SimRig(Rig):
-    """The product in one process; its evidence expires after a day, and its worker expires it too."""
+    """The product in one process; its evidence expires after a day, and its worker expires it too.
+
+    `release` is what this program's policy is; `misfit` is set once its worker has seen that the home is of
+    another one (Q-08).
+    """
+
+    release = 1
+    misfit = False
+    _kept: Retention | None = None
+
+    def spend_freely(self) -> None:
+        """Work on without limits, as after the user has raised them."""
+        self._profile = msgspec.structs.replace(self._profile, limits=None)
+
+    def _unfit(self) -> str | None:
+        found = self.records.read(layout.FORMAT, Format)
+        if found is None or found.policy == self.release:
+            return None
+        self.misfit = True
+        return f"the home has policy {found.policy}"
 
     def capture_session(
         self, found: list[RawTurn], *, session: str, branch_id: str, observe: bool
@@ -40,9 +70,10 @@ class SimRig(Rig):
 
     def retention(self) -> Retention:
         """See `Rig.retention`."""
-        kept = super().retention()
-        kept._evidence_ms = 86_400_000
-        return kept
+        if self._kept is None:
+            self._kept = super().retention()
+            self._kept._evidence_ms = 86_400_000
+        return self._kept
 
     def worker(self) -> Worker:
         """See `Rig.worker`."""
@@ -53,6 +84,7 @@ class SimRig(Rig):
             curator=self.curator(),
             retention=self.retention(),
             log=self._log,
+            unfit=self._unfit,
         )
 
 
@@ -68,13 +100,48 @@ class House:
         self.stage = Stage(
             random.Random(f"turns {plan.seed}"), self.clock, stay=plan.stay, steps_max=plan.steps_max
         )
+        self.witness = Witness(self.disk, self.ledger.counts)
+        self.stage.woken, self.stage.waits = self.witness.wakes, self.witness.waits
+        self.stage.published = lambda path, created: self.witness.published(path, created=created)
+        self.heal: Callable[[], None] = lambda: None
+        """Ends all that befalls the machine, and puts its disk in order."""
+        self.calm_since: float | None = None
+        """When on the stage's time everybody but the workers was done, and the reviewer became good."""
+        self.release = 1
+        self._resting: set[str] = set()
         self._lives = 0
         first = Rig(self.disk, clock=self.clock)
         first.prepare()
+        first.records.create(layout.FORMAT, self._format())
         self.branch_ids = [MAIN_BRANCH]
         first.memory_service().fork("trial")
         self.branch_ids += [row.branch_id for row in first.memory.branches(PROJECT) if row.name == "trial"]
         self.disk.reboot("kept")
+
+    def _format(self) -> Format:
+        return Format(
+            layout=LAYOUT_VERSION,
+            policy=self.release,
+            home_id="",
+            machine="",
+            inode=0,
+            filesystem="",
+            filesystem_allowed=False,
+            made_ms=NOON_MS,
+        )
+
+    def change_release(self) -> None:
+        """Another release takes the home over; processes that start from now on are of it."""
+        self.release += 1
+        self.disk.put(layout.FORMAT, seal(self._format()))
+
+    def become_calm(self) -> None:
+        """Let workers end what is open: nothing befalls them, and every call is answered at once."""
+        if self.calm_since is None:
+            self.calm_since = self.stage.now
+            self.stage.note("nothing befalls anybody any more")
+            self.stage.steps_max = self.stage.steps + CALM_STEPS
+            self.heal()
 
     def start(self, process: str) -> SimRig:
         """Begin a process of that name on the stage; one of that name dies first."""
@@ -83,25 +150,42 @@ class House:
         chance = random.Random(f"reviewer {self.plan.seed} {process} {self._lives}")
         provider = Reviewer(
             chance,
-            mood=self.plan.mood,
+            plan=self.plan,
             process=view,
             stage=self.stage,
             disk=self.disk,
             ledger=self.ledger,
-            calls_per_day=self.plan.calls_per_day,
+            witness=self.witness,
         )
-        limits = Limits(
+        provider.calm = lambda: self.calm_since is not None
+        self.stage.note(f"{process} starts")
+        rig = self._rig(view, provider, None if self.calm_since is not None else self.limits())
+        provider.fits = lambda: not rig.misfit
+        return rig
+
+    def rest(self, name: str, seconds: float) -> None:
+        """Let a worker that found nothing to do sleep, until that time has passed or a job comes in."""
+        self._resting.add(name)
+        self.stage.sleep(seconds)
+        self._resting.discard(name)
+
+    def notice(self) -> None:
+        """A job has come in: workers that rest may wake."""
+        for name in sorted(self._resting):
+            if self.chance.random() < NOTICED:
+                self.stage.wake(name)
+
+    def limits(self) -> Limits:
+        """The limits of a day."""
+        return Limits(
             calls_per_day=self.plan.calls_per_day,
             cost_nanodollars_per_day=30 * HOLD.cost_nanodollars,
         )
-        self.stage.note(f"{process} starts")
-        return self._rig(view, provider, limits)
 
-    def start_alone(self, process: str = "main") -> SimRig:
+    def start_alone(self, limits: Limits | None = None) -> SimRig:
         """Begin a process that runs while nobody else does, with a reviewer that always answers."""
         self._lives += 1
-        view = self.disk if process == "main" else self.disk.process(process)
-        return self._rig(view, ScriptedProvider(), None)
+        return self._rig(self.disk, ScriptedProvider(), limits)
 
     def _rig(self, view: DiskView, provider: ScriptedProvider, limits: Limits | None) -> SimRig:
         rig = SimRig(
@@ -112,6 +196,7 @@ class House:
             limits=limits,
             log=lambda event, name, detail: self._heard(rig, event, name, detail),
         )
+        rig.release = self.release
         return rig
 
     def _heard(self, rig: SimRig, event: str, name: str, detail: str) -> None:

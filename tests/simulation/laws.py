@@ -7,6 +7,7 @@ from collections import Counter
 from perdure.authority.filesystem.inspect import load_snapshot
 from perdure.core.admission import Outcome
 from perdure.core.attempt import day_of
+from perdure.core.budget import unresolved
 from perdure.core.record import record_digest
 from perdure.service.invariants import check_invariants, check_rest
 from tests.crash.checks import check_idle, need
@@ -14,10 +15,16 @@ from tests.fakes import HOLD, MAIN_BRANCH, PROJECT
 from tests.simulation.house import House, SimRig
 from tests.simulation.ledger import Ledger
 
-ROUNDS_MAX = 60
-HOURS = 6
+PAUSE_SECONDS = 300.0
+PAUSES_MAX = 12
+"""An hour: no pause between two calls is longer than 15 minutes."""
+PAUSES_A_DAY = 4
+DAYS_MORE = 3
+CALLS_EACH = 4
+"""How many calls a job and its successors may take that come to stale ends, at the most."""
 EXPIRY_DAYS = 12
 _DAY_MS = 86_400_000
+_DAY_SECONDS = 86_400
 _HELD_TOKENS = HOLD.input_tokens + HOLD.output_tokens
 
 
@@ -26,14 +33,16 @@ def come_to_rest(house: House) -> SimRig:
     house.disk.limit()
     house.disk.reboot("kept")
     house.clock.reboot()
+    if house.plan.frugal:
+        _within_limits(house)
     rig = house.start_alone()
     rig.purge_service().resume(PROJECT)
     report = rig.drain()
-    for _ in range(ROUNDS_MAX):
+    for _ in range(PAUSES_MAX):
         need("Q-13 nothing is stopped", holds=not report.stopped, found=report.stopped)
         if not report.waiting:
             break
-        house.clock.advance(HOURS * 3_600)
+        house.clock.advance(PAUSE_SECONDS)
         report = rig.drain()
     need("Q-12 nothing waits for ever", holds=not report.waiting, found=report.waiting)
     before = house.disk.files()
@@ -42,9 +51,34 @@ def come_to_rest(house: House) -> SimRig:
     return house.start_alone()
 
 
+def _within_limits(house: House) -> None:
+    """With the limits of a day, and what is in doubt reconciled, every open job ends within so many days."""
+    rig = house.start_alone(house.limits())
+    for attempt in rig.attempts.all():
+        if unresolved(attempt):
+            rig.budget_service().reconcile(attempt.attempt_id, reason="seen on the invoice")
+    left = len(rig.queue.queued()) - len(rig.queue.closed(PROJECT))
+    days = DAYS_MORE + CALLS_EACH * max(left, 0) // house.plan.calls_per_day
+    report = rig.drain()
+    for _ in range(days * PAUSES_A_DAY):
+        need("Q-13 nothing is stopped", holds=not report.stopped, found=report.stopped)
+        if not report.waiting:
+            return
+        house.clock.advance(_DAY_SECONDS / PAUSES_A_DAY)
+        sent = Counter(day_of(name) for name in rig.provider.sends)
+        most = max(sent.values(), default=0)
+        need("B-02 a day's limit", holds=most <= house.plan.calls_per_day, found=sent)
+        report = rig.drain()
+    need("B-08 a limit ends no job and holds none for ever", holds=False, found=report.waiting)
+
+
 def grow_old(house: House) -> SimRig:
     """Let time pass until everything that can expire has expired."""
     rig = house.start_alone()
+    ahead = sum(max(event.amount, 0) for event in house.plan.events if event.kind in {"jump", "pass"})
+    for _ in range(int(ahead / _DAY_SECONDS) // 2):
+        house.clock.advance(3_601)
+        rig.retention().run()
     for _ in range(EXPIRY_DAYS):
         for seconds in (82_800, 3_601):  # one run moves by two days at most: a jump is caught up with
             house.clock.advance(seconds)
@@ -86,6 +120,17 @@ def _check_memory(rig: SimRig, ledger: Ledger) -> None:
     need("X-02 no effect twice", holds=not twice, found=twice)
     names = {row.name for row in rig.memory.branches(PROJECT)}
     need("M-02 acknowledged forks are there", holds=ledger.branches <= names, found=ledger.branches - names)
+    _check_elsewhere(rig, ledger)
+
+
+def _check_elsewhere(rig: SimRig, ledger: Ledger) -> None:
+    """What was written on forks, and which branch is in use."""
+    service = rig.memory_service()
+    for (name, entry_id), text in ledger.elsewhere.items():
+        found = {entry.entry_id: entry.text for entry in service.branch(name).entries}.get(entry_id)
+        need("G-04 what was written on a fork is there", holds=found == text, found=(name, entry_id, found))
+    chosen = service.selected()
+    need("M-02 the branch in use is the chosen one", holds=chosen in ledger.selected, found=chosen)
 
 
 def _check_jobs(rig: SimRig, ledger: Ledger) -> None:
@@ -110,6 +155,9 @@ def _check_jobs(rig: SimRig, ledger: Ledger) -> None:
         whole = not isinstance(ended, Outcome) or rig.queue.event_present(job_id)
         need("F-01 every end has its event", holds=whole, found=job_id)
         receipt = rig.memory.receipt(PROJECT, job_id)
+        if decision is not None and decision.job.mode == "observe":
+            need("R-09 what only observes changes nothing", holds=receipt is None, found=job_id)
+            ledger.counts["observed"] += decision.kind == "elected" and isinstance(ended, Outcome)
         if receipt is not None and decision is not None and receipt.verdict == "applied":
             exact = receipt.base_digest == decision.base_digest
             need("D-05 applied to the very branch it was planned on", holds=exact, found=job_id)
@@ -128,7 +176,6 @@ def _check_attempts(rig: SimRig, ledger: Ledger) -> None:
         if attempt is None or day_of(name) in closed:
             need("B-03 no call is forgotten", holds=day_of(name) in closed, found=name)
             continue
-        ledger.counts["late answers"] += attempt.unknown and attempt.result is not None
         sent = attempt.state not in {"reserved", "cancelled"}
         need("A-03 a call is not cancelled", holds=sent, found=attempt)
         stays = name not in ledger.settled or attempt.result is not None

@@ -5,7 +5,9 @@ The disk may forget in a power loss; users, hosts and the provider's bill do not
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
+from collections.abc import Iterator
 
 import msgspec
 
@@ -27,6 +29,11 @@ class Ledger:
         self.begun: set[str] = set()
         """Texts that were to be remembered by a call that has not returned."""
         self.branches: set[str] = set()
+        self.elsewhere: dict[tuple[str, str], str] = {}
+        """Branch name and entry id to the text that was acknowledged there; nobody changes it."""
+        self.selected = {"main"}
+        """The branch names that may be in use: one, where no two chose at once."""
+        self._choices, self._choosing = 0, 0
         self.forgotten: set[str] = set()
         """Texts whose forgetting was acknowledged, and which nobody asked to have back."""
         self.purged: set[str] = set()
@@ -54,6 +61,20 @@ class Ledger:
             said.text for turns in self.sessions.values() for said in turns if said.turn_id not in self.turns
         }
         return [text for text in self.texts if text not in waiting | self.unsayable]
+
+    @contextlib.contextmanager
+    def choosing(self, name: str) -> Iterator[None]:
+        """Somebody chooses the branch in use. While others choose too, or if it fails, either may stand."""
+        self._choices += 1
+        mine, alone = self._choices, not self._choosing
+        self._choosing += 1
+        self.selected.add(name)
+        try:
+            yield
+            if alone and self._choices == mine:
+                self.selected = {name}
+        finally:
+            self._choosing -= 1
 
     def begins(self, entry_id: str, text: str | None) -> None:
         """A call begins that gives an entry this text."""

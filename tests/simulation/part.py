@@ -20,8 +20,12 @@ class Part:
         self.own: set[str] = set()
         """Entries that a writer wrote and has not taken out."""
         self.keys: set[str] = set()
+        self.forks: list[str] = []
+        """Branches that a writer made and alone writes on."""
         self.undoable: dict[str, tuple[int, str | None, str | None]] = {}
         """By entry: the revision of its newest change, its text before and after; None: it is not there."""
+        self.idle_seconds = 1.0
+        """How long a worker slept last when it found nothing to do, at the most."""
         self._numbers = 0
         self._rig: SimRig | None = None
 
@@ -36,6 +40,10 @@ class Part:
         if self._rig is None:
             self._rig = self.house.start(self.name)
         return self._rig
+
+    def replace_program(self) -> None:
+        """Start the program anew next time."""
+        self._rig = None
 
     def pause(self, seconds_max: float) -> None:
         """Let some time pass: mostly so little that others are in the middle of something, at times a lot."""

@@ -22,13 +22,18 @@ EventKind = Literal[
     "fill",
     "empty",
     "lose lock",
+    "ambush",
+    "other release",
 ]
 
 WORKERS = ("worker-1", "worker-2", "worker-3")
 OTHERS = ("writer-1", "writer-2", "host-1", "host-2", "user", "keeper", "purger")
 DAY_SECONDS = 86_400.0
 STEPS_MAX = 12_000
-
+STALLS = (60.0, 1_200.0, 2_500.0, 2_500.0)
+"""How many seconds whoever is ambushed sleeps; a lease is 900."""
+FRUGAL = 0.3
+OTHER_RELEASE = 0.2
 
 _LIKELY: dict[EventKind, int] = {
     "kill": 6,
@@ -42,7 +47,47 @@ _LIKELY: dict[EventKind, int] = {
     "fill": 2,
     "lose lock": 2,
 }
-"""How likely an event is, to begin with; the others follow from one of these."""
+"""How likely an event is, to begin with; the others follow from one of these, or lie in wait."""
+
+AMBUSHES: dict[str, int] = {
+    "stall before claim": 6,
+    "stall before reserved": 1,
+    "stall before fate": 4,
+    "stall after fate": 3,
+    "stall before result": 5,
+    "stall before decision": 4,
+    "stall before intent": 2,
+    "stall before branch": 1,
+    "stall before outcome": 3,
+    "stall before event": 1,
+    "give up before fate": 2,
+    "give up after fate": 3,
+    "give up before result": 4,
+    "give up before decision": 2,
+    "give up before intent": 1,
+    "give up before outcome": 3,
+    "give up before event": 2,
+    "give up before unknown": 1,
+    "kill before result": 1,
+    "kill after fate": 2,
+    "kill after intent": 2,
+    "kill after branch": 2,
+    "power loss after fate": 2,
+    "power loss before result": 1,
+    "power loss after decision": 2,
+    "power loss after branch": 2,
+    "power loss after done": 1,
+    "power loss after receipt": 1,
+    "power loss after outcome": 1,
+    "midnight after reserved": 1,
+    "midnight after fate": 3,
+    "set back after fate": 2,
+    "set back after decision": 1,
+}
+"""What may wait for the next process that publishes such a record, and how likely it is.
+
+Whoever is given up stalls too, and loses the file whose lock says that it lives: others hold it for dead.
+"""
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -64,6 +109,7 @@ class Plan(msgspec.Struct, frozen=True):
     events: tuple[Event, ...]
     calls_per_day: int
     mood: str  # what the reviewer mostly does, see `reviewer`
+    frugal: bool = False  # whether the limits of the day stand until everything has come to rest
     steps_max: int = STEPS_MAX
 
 
@@ -77,6 +123,7 @@ def plan_of(seed: int) -> Plan:
     actors = (*workers, *others)
     reach = chance.choice((600, 1_500, 3_000))
     events = [event for _ in range(chance.randrange(0, 14)) for event in _event(chance, actors, reach)]
+    events += _waiting(random.Random(f"ambushes {seed}"), reach)
     return Plan(
         seed=seed,
         model=chance.choice(("posix-weak", "ext4")),
@@ -85,7 +132,20 @@ def plan_of(seed: int) -> Plan:
         events=tuple(sorted(events, key=lambda event: event.at)),
         calls_per_day=chance.choice((1, 2, 6, 40)),
         mood=chance.choice(("good", "mixed", "mixed", "slow", "bad")),
+        frugal=chance.random() < FRUGAL,
     )
+
+
+def _waiting(chance: random.Random, reach: int) -> list[Event]:
+    """What lies in wait for those who publish a record."""
+    kinds, weights = list(AMBUSHES), list(AMBUSHES.values())
+    ambushes = [
+        Event(chance.randrange(1, reach), "ambush", what, chance.choice(STALLS))
+        for what in chance.choices(kinds, weights, k=chance.randrange(0, 5))
+    ]
+    if chance.random() < OTHER_RELEASE:
+        ambushes.append(Event(chance.randrange(20, reach), "other release"))
+    return ambushes
 
 
 def _event(chance: random.Random, actors: tuple[str, ...], reach: int) -> list[Event]:

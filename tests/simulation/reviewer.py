@@ -19,8 +19,11 @@ from perdure.ports.provider import Answered, Failed, Lost, Reply, ReviewRequest,
 from tests.crash.world import Broken
 from tests.fakes import USED, ScriptedProvider
 from tests.simulated_disk import Crashed, SimulatedDisk
+from tests.simulated_media import ROOT
 from tests.simulation.ledger import Ledger
+from tests.simulation.plan import Plan
 from tests.simulation.stage import Stage
+from tests.simulation.witness import Witness
 
 _NOTHING = '{"operations": []}'
 _FREE = Usage(0, 0, 0)
@@ -37,7 +40,9 @@ MOODS: dict[str, dict[str, int]] = {
 """How often a reviewer of that mood does what."""
 
 
-class _Alive(Protocol):
+class _Process(Protocol):
+    _process: str
+
     @property
     def lives(self) -> bool: ...
 
@@ -49,16 +54,20 @@ class Reviewer(ScriptedProvider):
         self,
         chance: random.Random,
         *,
-        mood: str,
-        process: _Alive,
+        plan: Plan,
+        process: _Process,
         stage: Stage,
         disk: SimulatedDisk,
         ledger: Ledger,
-        calls_per_day: int,
+        witness: Witness,
     ) -> None:
         super().__init__()
-        self._chance, self._mood, self._process, self._stage = chance, mood, process, stage
-        self._disk, self._ledger, self._calls_per_day = disk, ledger, calls_per_day
+        self._chance, self._plan, self._process, self._stage = chance, plan, process, stage
+        self._disk, self._ledger, self._witness = disk, ledger, witness
+        self.calm: Callable[[], bool] = lambda: False
+        """Whether every call is answered at once, without any limit."""
+        self.fits: Callable[[], bool] = lambda: True
+        """Whether the program may work on this home, as far as it knows."""
 
     def review(self, request: ReviewRequest, *, timeout_seconds: float) -> Reply:  # noqa: ARG002 - the port's
         """See `Provider.review`."""
@@ -69,19 +78,22 @@ class Reviewer(ScriptedProvider):
         wrong = self._wrong(attempt)
         if wrong is not None:
             self._stage.fail(Broken(wrong))
-        does = self._chance.choices(list(MOODS[self._mood]), list(MOODS[self._mood].values()))[0]
+        mood = "good" if self.calm() else self._plan.mood
+        does = self._chance.choices(list(MOODS[mood]), list(MOODS[mood].values()))[0]
         self._stage.note(f"the call of {attempt[-12:]} begins; it will end as {does}")
         self._ledger.counts[f"call: {does}"] += 1
-        self._stage.sleep(self._seconds())
+        self._witness.in_flight[attempt] = self._process._process
+        self._stage.sleep(0.0 if self.calm() else self._seconds())
         if not self._process.lives:
             raise Crashed
+        self._witness.in_flight.pop(attempt, None)
         reply = _ACTS[does](request)
         if not isinstance(reply, Lost) and reply.usage is not None:
             self._ledger.used[attempt] = reply.usage.input_tokens + reply.usage.output_tokens
         return reply
 
     def _seconds(self) -> float:
-        if self._mood == "slow":
+        if self._plan.mood == "slow":
             return self._chance.choice((0.0, 30.0, 1_000.0, 3_000.0))
         return self._chance.choice((0.0, 0.01, 1.0, 20.0))
 
@@ -91,16 +103,34 @@ class Reviewer(ScriptedProvider):
         if sends[attempt] > 1:
             return f"A-04: {attempt} was sent {sends[attempt]} times"
         of_day = sum(day_of(name) == day_of(attempt) for name in sends)
-        if of_day > self._calls_per_day:
-            return f"B-02: {of_day} calls on one day, {self._calls_per_day} allowed"
-        after = self._disk.fork()
-        after.reboot("lost")
-        kept = after.files().get(layout.attempt(attempt, "fate"))
+        if of_day > self._plan.calls_per_day and not self.calm():
+            return f"B-02: {of_day} calls on one day, {self._plan.calls_per_day} allowed"
+        if not self.fits():
+            return f"Q-08: {attempt} was sent by a program that may not work on this home"
+        kept = durable(self._disk, layout.attempt(attempt, "fate"))
         if kept is None:
             return f"A-02: {attempt} was sent before its fate was durable"
         if unseal(kept, Fate).fate != "dispatched":
             return f"A-03: {attempt} was sent though it was cancelled"
         return None
+
+
+def durable(disk: SimulatedDisk, path: str) -> bytes | None:
+    """What a power loss leaves at a path at the least: nothing that is pending survives."""
+    media = disk._machine.media
+    before: dict[tuple[int, str], int | None] = {}
+    for entry in media.journal:
+        for folder, name, earlier, _ in entry:
+            before.setdefault((folder, name), earlier)
+    here: int | None = ROOT
+    for name in path.split("/"):
+        if here is None or here not in media.folders:
+            return None
+        here = before[here, name] if (here, name) in before else media.folders[here].get(name)
+    node = media.files.get(here) if here is not None else None
+    if node is None:
+        return None
+    return node.history[0] if node.history else node.data
 
 
 def _answer(request: ReviewRequest) -> Reply:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 import msgspec
 
+from tests.crash.steady import steady
 from tests.simulation.actors import actor
 from tests.simulation.house import House
 from tests.simulation.laws import check, come_to_rest, grow_old
@@ -26,6 +28,7 @@ class Played(msgspec.Struct, frozen=True):
     counts: Counter[str]
     trace: tuple[str, ...]
     sends: int
+    processor_seconds: float = 0.0
 
     @property
     def law(self) -> str:
@@ -35,15 +38,20 @@ class Played(msgspec.Struct, frozen=True):
 
 def play(plan: Plan) -> Played:
     """Run a plan to its end, let everything come to rest, and check all laws."""
+    with steady():
+        return _play(plan)
+
+
+def _play(plan: Plan) -> Played:
     house = House(plan)
     stage = house.stage
     broken: str | None = None
     try:
-        nature = Nature(house)
-        stage.before_step = nature.before_step
+        Nature(house)
         for name in plan.actors:
             stage.add(name, actor(house, name))
         stage.run()
+        house.ledger.counts["cut short"] += house.calm_since is None
         stage.note("everything comes to rest")
         check(house, come_to_rest(house), old=False)
         stage.note("everything grows old")
@@ -64,6 +72,13 @@ def play(plan: Plan) -> Played:
 def play_seed(seed: int) -> Played:
     """Run the plan of a seed."""
     return play(plan_of(seed))
+
+
+def play_timed(seed: int) -> Played:
+    """Run the plan of a seed, and say how long the processor took."""
+    begun = time.process_time()
+    played = play_seed(seed)
+    return msgspec.structs.replace(played, processor_seconds=time.process_time() - begun)
 
 
 def shrink(failed: Played, *, runs_max: int = SHRINK_RUNS_MAX) -> Played:

@@ -11,7 +11,7 @@ import random
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from perdure.authority.filesystem.disk import Lock
 from perdure.errors import StorageError
@@ -20,9 +20,13 @@ from tests.fakes import ManualClock
 from tests.simulated_machine import Crashed, Fault, Machine, Operation
 from tests.simulated_view import DiskView
 
+T = TypeVar("T")
+
 STEP_SECONDS = 0.004
 """What one step takes on virtual time."""
 TRACE_LINES = 60
+NEVER = 1 << 60
+_NOBODY = "only an actor takes steps"
 
 
 class StageClock(ManualClock):
@@ -56,13 +60,13 @@ class _Actor:
 class Stage:
     """Runs actors to their end, or for at most `steps_max` steps.
 
-    `stay` is how likely the one who runs goes on at a step. `before_step` is called with the number of each
-    step before it is taken: the place of everything that befalls the machine.
+    `stay` is how likely the one who runs goes on at a step. The functions that others set are the place of
+    everything that befalls the machine, and of who watches it.
     """
 
     def __init__(self, chance: random.Random, clock: StageClock, *, stay: float, steps_max: int) -> None:
         self._chance, self._clock = chance, clock
-        self._stay, self._steps_max = stay, steps_max
+        self._stay, self.steps_max = stay, steps_max
         self._actors: list[_Actor] = []
         self._main = threading.Lock()
         self._main.acquire()
@@ -72,7 +76,13 @@ class Stage:
         self.switches = 0
         self.closing = False
         self.failure: BaseException | None = None
-        self.before_step: Callable[[int], None] = lambda _step: None
+        self.next_event = NEVER
+        """The step before which something befalls the machine: `befall` is called then."""
+        self.befall: Callable[[int], None] = lambda _step: None
+        self.before_operation: Callable[[str, Operation, str], None] = lambda *_: None
+        self.woken: Callable[[str], None] = lambda _process: None
+        self.published: Callable[[str, bool], None] = lambda *_: None
+        self.waits: Callable[[str, str], None] = lambda *_: None
         self.trace: deque[str] = deque(maxlen=TRACE_LINES)
         clock.on_sleep = self.sleep
 
@@ -103,15 +113,18 @@ class Stage:
         if self.closing:
             raise Crashed
         self.steps += 1
-        if self.steps > self._steps_max:
+        if self.steps > self.steps_max:
             self.closing = True
             raise Crashed
-        self._pass_time(STEP_SECONDS)
-        self.before_step(self.steps)
-        me = self._me()
-        if me.wakes <= self._now and self._chance.random() < self._stay:
-            return
-        self._give_way(me)
+        self._now += STEP_SECONDS
+        self._clock.advance(STEP_SECONDS)
+        if self.steps >= self.next_event:
+            self.befall(self.steps)
+        me = self._current
+        if me is None:
+            raise RuntimeError(_NOBODY)
+        if me.wakes > self._now or self._chance.random() >= self._stay:
+            self._give_way(me)
 
     def sleep(self, seconds: float) -> None:
         """Let at least that much time pass."""
@@ -130,6 +143,11 @@ class Stage:
     def busy(self, kind: str) -> bool:
         """Whether an actor whose name does not begin with `kind` still has something to do."""
         return any(not actor.done and not actor.name.startswith(kind) for actor in self._actors)
+
+    @property
+    def now(self) -> float:
+        """Virtual seconds since the beginning."""
+        return self._now
 
     def note(self, line: str) -> None:
         """Write a line into the trace."""
@@ -160,7 +178,7 @@ class Stage:
 
     def _me(self) -> _Actor:
         if self._current is None:
-            raise RuntimeError("only an actor takes steps")
+            raise RuntimeError(_NOBODY)
         return self._current
 
     def _pass_time(self, seconds: float) -> None:
@@ -229,6 +247,7 @@ class SteppedView(DiskView):
             if held is not None:
                 self._check_alone(path)
                 return held
+            self._stage.waits(self._process, path)
             if self._clock.boot_seconds() >= until:
                 return super().lock(path, wait_seconds=wait_seconds, shared=shared)
             self._stage.sleep(pause)
@@ -249,8 +268,16 @@ class SteppedView(DiskView):
         self._stage.step()
         super()._check_alive()
 
+    def _perform(self, operation: Operation, path: str, effect: Callable[[], T]) -> T:
+        done = super()._perform(operation, path, effect)
+        if operation == "link":
+            self._stage.published(path, bool(done))
+        return done
+
     def _begin(self, operation: Operation, path: str) -> Fault | None:
+        self._stage.before_operation(self._process, operation, path)
         fault = super()._begin(operation, path)
+        self._stage.woken(self._process)
         failed = " fails" if fault is not None and isinstance(fault.error, StorageError) else ""
         self._stage.note(f"{self._process}: {operation} {path}{failed}")
         return fault

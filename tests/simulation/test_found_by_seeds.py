@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from tests.fakes import MAIN_BRANCH, PROJECT, Rig, SequentialIds
+from perdure.authority.filesystem.inspect import load_snapshot
+from perdure.authority.filesystem.queue import FileQueue
+from perdure.core.decision import Decision
+from perdure.service.invariants import check_invariants
+from tests.fakes import MAIN_BRANCH, PROJECT, Rig, SequentialIds, turns
 from tests.simulated_disk import SimulatedDisk
+from tests.simulated_machine import Crashed
 from tests.simulated_view import DiskView
 
 
@@ -46,3 +52,46 @@ def test_a_first_entry_is_not_taken_for_a_lost_branch(looks: int) -> None:
     seen = Rig(view).memory.branch(PROJECT, MAIN_BRANCH)
     assert seen is not None
     assert [entry.text for entry in seen.entries] in ([], ["Use pnpm here."])
+
+
+class _Dying(FileQueue):
+    """The queue of a process that dies right after it has published a decision."""
+
+    def _withdraw(self, job_id: str, path: str) -> None:
+        del job_id, path
+        raise Crashed
+
+
+@pytest.mark.requirement("E-05", "Q-05", "D-12")
+def test_a_decision_that_came_after_the_tombstone_is_no_damage_and_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An owner who slept until its job had expired decides and dies: verify holds, retention removes it.
+
+    Found by seed 4685: verify reported the decision as another than the outcome's.
+    """
+    decided: list[Decision] = []
+    decide = FileQueue.decide
+
+    def kept(self: FileQueue, decision: Decision) -> Decision:
+        decided.append(decision)
+        return decide(self, decision)
+
+    monkeypatch.setattr(FileQueue, "decide", kept)
+    rig = Rig(SimulatedDisk())
+    rig.prepare()
+    rig.capture(turns("Use pnpm here."))
+    rig.drain()
+    for _ in range(12):
+        rig.clock.advance(2 * 86_400)
+        rig.retention().run()
+    job_id = decided[0].job_id
+    assert rig.queue.decision(job_id) is None
+    late = msgspec.structs.replace(decided[0], decided_ms=decided[0].decided_ms + 1)
+    with pytest.raises(Crashed):
+        _Dying(rig.records).decide(late)
+    assert rig.queue.decision(job_id) == late
+    assert not check_invariants(load_snapshot(rig.records))
+    rig.clock.advance(2 * 86_400)
+    rig.retention().run()
+    assert rig.queue.decision(job_id) is None

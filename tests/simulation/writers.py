@@ -5,11 +5,16 @@ from __future__ import annotations
 from perdure.service.remember import Written
 from tests.simulation.part import Part
 
+NEWEST = 0.7
+"""How often the newest review is undone, when one is."""
+
 
 def write(part: Part) -> None:
     """One foreground change."""
     own = sorted(part.own)
-    wanted = part.chance.choice(("remember", "remember", "replace", "forget", "undo", "review", "fork"))
+    wanted = part.chance.choice(
+        ("remember", "remember", "replace", "forget", "undo", "review", "fork", "elsewhere")
+    )
     match wanted:
         case "replace" if own:
             _replace(part, part.chance.choice(own))
@@ -23,8 +28,26 @@ def write(part: Part) -> None:
             name = f"{part.name} {part.next_number()}"
             part.rig.memory_service().fork(name, source="main")
             part.ledger.branches.add(name)
+            part.forks.append(name)
+        case "elsewhere" if part.forks:
+            _use(part, part.chance.choice(part.forks))
         case _:
             _remember(part)
+
+
+def _use(part: Part, name: str) -> None:
+    """Switch to one of one's own forks, or back; write on it."""
+    ledger = part.ledger
+    wanted = name if part.chance.random() < 0.7 else "main"
+    with ledger.choosing(wanted):
+        part.rig.memory_service().use(wanted)
+    ledger.counts["branches used"] += 1
+    text = _text(part)
+    written = part.rig.memory_service().remember(text, branch=name)
+    entry = written.changes[0].after
+    assert entry is not None
+    ledger.elsewhere[name, entry.entry_id] = text
+    ledger.counts["writes on a fork"] += 1
 
 
 def _told(part: Part, entry_id: str, text: str | None) -> None:
@@ -91,6 +114,7 @@ def _undo(part: Part) -> None:
     if before is not None:
         part.ledger.forgotten.discard(before)
     part.rig.memory_service().undo(seq, branch="main")
+    part.ledger.counts["changes undone"] += 1
     _told(part, entry_id, before)
     if after is None:
         part.own.add(entry_id)
@@ -105,7 +129,7 @@ def _second_thought(part: Part) -> None:
     if not reviewed:
         return
     entry = part.chance.choice(reviewed)
-    if part.chance.random() < 0.6:
+    if part.chance.random() < 0.5:
         service.forget(entry.entry_id, branch="main")
         part.ledger.forgotten.add(entry.text)
         part.ledger.counts["reviewed and forgotten"] += 1
@@ -114,5 +138,6 @@ def _second_thought(part: Part) -> None:
         revision.seq for revision in service.history("main") if getattr(revision, "cause", "") == "review"
     ]
     if seqs:
-        service.undo(part.chance.choice(seqs), branch="main")
+        seq = seqs[-1] if part.chance.random() < NEWEST else part.chance.choice(seqs)
+        service.undo(seq, branch="main")
         part.ledger.counts["reviews undone"] += 1

@@ -1,0 +1,55 @@
+"""Every walk to exhaustion, on all cores: `python -m tests.model` (or with a part of their names).
+
+Prints how far each one is and what it found; writes build/model.json.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+
+from tests.bench.figures import BUILD_FOLDER, Figure, at_least, at_most, plain, table, write
+from tests.model.named import SCENARIOS, Walked, walk_named
+from tests.model.walk import told
+
+
+def figures_of(walked: list[Walked]) -> list[Figure]:
+    """The states of each walk, whether each was exhaustive, and whether every law held."""
+    found = [one for one in walked if one.seen.fault is not None]
+    whole = [one for one in walked if one.seen.exhaustive]
+    return [
+        *(plain(f"states: {one.name}", one.seen.states, "states") for one in walked),
+        plain("states", sum(one.seen.states for one in walked), "states"),
+        plain("transitions", sum(one.seen.transitions for one in walked), "transitions"),
+        plain("seconds of all walks", sum(one.seconds for one in walked), "s"),
+        at_least("exhaustive", len(whole), "walks", len(walked)),
+        at_most("broken laws", len(found), "walks", 0),
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """Walk; 1 when a law was broken or a walk did not come to its end, 2 when no walk has such a name."""
+    wanted = " ".join(arguments)
+    names = [name for name in SCENARIOS if wanted in name]
+    if not names:
+        print(f"No walk is called anything like {wanted!r}.")
+        return 2
+    count = os.cpu_count() or 1
+    walked: list[Walked] = []
+    with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
+        futures: list[Future[Walked]] = [pool.submit(walk_named, name) for name in reversed(names)]
+        for future in as_completed(futures):
+            one = future.result()
+            walked.append(one)
+            print(f"{len(walked)} of {len(names)}: {told(one.name, one.seen)}", flush=True)
+    walked.sort(key=lambda one: names.index(one.name))
+    figures = figures_of(walked)
+    print(table(figures))
+    write(BUILD_FOLDER / "model.json", figures)
+    return 0 if all(figure.holds is not False for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
