@@ -14,6 +14,7 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 ONLY ?=
 SEEDS ?= 0-999
+SECONDS ?=
 ARGS ?=
 export PERDURE_PYTHON ?=
 
@@ -81,12 +82,32 @@ protocol: $(STAMP) ## write protocol/ and the pictures of the documentation from
 	@$(PYTHON) -m tools.make_protocol
 
 .PHONY: crash
-crash: $(STAMP) ## crash everywhere for PERDURE_CRASH_SECONDS (60); figures go to build/crash.json
-	@$(PYTHON) -m tests.crash
+crash: $(STAMP) ## crash everywhere, for SECONDS (60): figures, deliberate faults too, in build/crash.json
+	@$(PYTHON) -m tests.crash $(if $(SECONDS),--seconds $(SECONDS))
 
 .PHONY: simulate
-simulate: $(STAMP) ## play whole systems from seeds: SEEDS=0-999, or one; figures go to build/simulate.json
-	@$(PYTHON) -m tests.simulation $(SEEDS)
+simulate: $(STAMP) ## play whole systems from seeds: SEEDS=0-999, or one; figures in build/simulate.json
+	@$(PYTHON) -m tests.simulation $(SEEDS) $(if $(SECONDS),--seconds $(SECONDS))
+
+.PHONY: walk
+walk: $(STAMP) ## walk the protocol through every order of events; ONLY=part of a name; build/model.json
+	@$(PYTHON) -m tests.model $(ONLY)
+
+.PHONY: faults
+faults: $(STAMP) ## break the product on purpose, rule by rule: the table of what notices
+	@$(PYTHON) -m tests.faults
+
+.PHONY: machine
+machine: $(STAMP) ## faults of a real machine: every system call, full disks, 2,000 kills; or for SECONDS
+	@$(PYTHON) -m tests.machine --sweep --rooms --kills 2000 $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
+
+.PHONY: journal
+journal: $(STAMP) ## power cuts of a real ext4, its journal replayed: root, FUSE and loop devices
+	@$(PYTHON) -m tests.machine.journal $(if $(SECONDS),--seconds $(SECONDS))
+
+.PHONY: fuzz
+fuzz: $(STAMP) ## hostile input for every decoder and reader, for SECONDS (60); ONLY=name runs one
+	@$(PYTHON) -m tests.fuzz --seconds $(or $(SECONDS),60) $(if $(ONLY),--target $(ONLY))
 
 .PHONY: lock
 lock: $(STAMP) ## pin the requirements again, with hashes, from pyproject.toml

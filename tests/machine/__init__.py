@@ -1,0 +1,1 @@
+"""Faults of real machines: killed processes, full and lying disks, jumping clocks, two releases."""
