@@ -1,3 +1,3 @@
 """Perdure: durable, local-first, project-scoped memory for AI coding agents."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 PER = 1_000
@@ -54,8 +55,13 @@ SEEDS_MIN = 400
 
 
 def floor(name: str, seeds: int) -> int:
-    """How often a meeting has to come up in so many seeds."""
-    return FLOORS[name] * seeds // PER
+    """How often a meeting has to come up in so many seeds.
+
+    Twice the floor is expected. Of few seeds chance may take more than half: four standard deviations below
+    what is expected are allowed, so that every change of the product does not draw anew.
+    """
+    expected = 2 * FLOORS[name] * seeds / PER
+    return max(0, math.floor(min(expected / 2, expected - 4 * math.sqrt(expected))))
 
 
 def missed(counts: Counter[str], seeds: int) -> dict[str, tuple[int, int]]:

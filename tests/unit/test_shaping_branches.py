@@ -17,11 +17,13 @@ from perdure.core.record import seal
 from perdure.core.structural import Revision2, rename, structural_intent
 from perdure.errors import Damaged, NewerVersion, NotFound, Refused, Removed
 from perdure.service.capture import CaptureService
+from perdure.service.exchange import ExchangeService
+from perdure.service.moves import MoveService
 from perdure.service.transact import locked
 from tests.fakes import MAIN_BRANCH, PROJECT, SESSION, Rig, SequentialIds, turns
 from tests.services import branch_service as shaping
 from tests.services import broken, purge_service, restore_service, snapshot, verify_service
-from tests.simulated_disk import SimulatedDisk
+from tests.simulated_disk import Crashed, SimulatedDisk
 
 PORT = "The port of the service is 4100."
 
@@ -370,3 +372,51 @@ def test_an_older_release_holds_each_new_record_untouched() -> None:
     Rig(rig.disk, ids=SequentialIds("next")).memory_service().remember("So does this.")
     with pytest.raises(NewerVersion):
         of_one.read(layout.branch(PROJECT, trial), Branch)
+
+
+# -- repeating what a crash left begun
+
+
+def _import(rig: Rig) -> object:
+    service = ExchangeService(rig.memory, PROJECT, clock=rig.clock, ids=rig.ids)
+    plan = service.plan("- The port of the service is 4100.", form="markdown", add=True)
+    return service.apply(plan, cause="import").changes if plan.planned.changes else "says so already"
+
+
+def _move(rig: Rig) -> object:
+    service = MoveService(rig.memory, PROJECT, clock=rig.clock, ids=rig.ids)
+    return service.move("Use pnpm here.", layout.USER_SCOPE)
+
+
+REPEATED: dict[str, tuple[Callable[[Rig], object], object]] = {
+    "import": (_import, "says so already"),
+    "rename": (lambda rig: shaping(rig).rename_branch("trial", "attempt"), NotFound),
+    "remove": (lambda rig: shaping(rig).remove("trial"), NotFound),
+    "move": (_move, NotFound),
+}
+
+
+@pytest.mark.requirement("D-10", "D-11")
+@pytest.mark.parametrize("name", REPEATED)
+def test_a_repeated_command_finds_what_the_first_one_did(name: str) -> None:
+    """Cut off between intent and branch, and called again: it says what is so, not that all was stale."""
+    act, expected = REPEATED[name]
+    rig, _ = forked()
+    disk = rig.disk
+    assert isinstance(disk, SimulatedDisk)
+    probe = disk.fork()
+    done_already = len(probe.operations)
+    act(Rig(probe, ids=SequentialIds("v")))
+    begun = [
+        n for n, (verb, path) in enumerate(probe.operations, 1) if verb == "link" and "/admissions/" in path
+    ]
+    with pytest.raises(Crashed):
+        act(Rig(disk.process("v", crash_at=begun[0] - done_already + 2), ids=SequentialIds("v")))
+    assert disk.names(f"{layout.scope_folder(PROJECT)}/admissions") or name == "move"
+    again = Rig(disk.process("again"), ids=SequentialIds("w"))
+    if isinstance(expected, type):
+        with pytest.raises(NotFound):
+            act(again)
+    else:
+        assert act(again) == expected
+    assert broken(again) == ()

@@ -46,7 +46,7 @@ def edit(context: Context) -> Answer:
     """The branch as Markdown in the user's editor, applied by compare-and-swap."""
     app = context.begin_writing()
     service = app.exchange_service(context.scope)
-    branch = context.memory.branch(context.branch)
+    branch = service.to_edit(context.branch)
     name = f"{layout.DRAFTS}/{branch.name.encode().hex()[:24]}-{app.ids.token(8)}.md"
     app.records.ensure_folders(layout.DRAFTS)
     before = service.export("markdown", branch)

@@ -19,7 +19,7 @@ from perdure.ports.queue import Queue
 from perdure.service.facts import present, row_named
 from perdure.service.publish import Log, Publisher
 from perdure.service.remember import check_branch_name
-from perdure.service.transact import carry_out, locked
+from perdure.service.transact import carry_out, finish_begun, locked
 
 
 class RemovedBranch(msgspec.Struct, frozen=True):
@@ -54,6 +54,7 @@ class BranchService:
 
     def rename_branch(self, old: str, new: str) -> BranchName:
         """Give a branch another name. Raises Refused for main and for a name that is taken."""
+        finish_begun(self._memory, self._scope)
         row = self._row(old, "renamed")
         if new == row.name:
             return row
@@ -78,6 +79,7 @@ class BranchService:
 
     def open_jobs(self, name: str) -> tuple[BranchName, tuple[str, ...]]:
         """The branch that a removal would take away, and its jobs that would end with it."""
+        finish_begun(self._memory, self._scope)
         row = self._row(name, "removed")
         return row, self._open(row.branch_id)
 
@@ -87,6 +89,7 @@ class BranchService:
         A crash on the way leaves either the branch as it was, or what the next holder of the lock and the
         next worker finish. Raises Refused for main.
         """
+        finish_begun(self._memory, self._scope)
         row = self._row(name, "removed")
         with locked(self._memory, self._scope) as held:
             branch = present(held.branch(row.branch_id), self._scope, row.branch_id)

@@ -14,6 +14,7 @@ from perdure.errors import CapacityRefused, StaleBranch
 from perdure.ports.clock import Clock, Ids
 from perdure.ports.memory import Memory
 from perdure.service.remember import MemoryService, Written, refusal, refuse_forgotten
+from perdure.service.transact import finish_begun
 
 Format = Literal["markdown", "json"]
 _WRITERS = {"markdown": to_markdown, "json": to_json}
@@ -43,6 +44,11 @@ class ExchangeService:
         """The branch as text, ready to be edited and imported again."""
         return _WRITERS[form](branch)
 
+    def to_edit(self, branch: str | None) -> Branch:
+        """The branch to begin an edit on: what a crash left begun is finished first."""
+        finish_begun(self._memory, self._scope)
+        return self._service.branch(branch)
+
     def plan(
         self,
         text: str,
@@ -53,7 +59,7 @@ class ExchangeService:
         relearn: bool = False,
         add: bool = False,
     ) -> FilePlan:
-        """Plan what a file says, all or nothing; nothing is written.
+        """Plan what a file says, all or nothing; nothing is written but what a crash left begun.
 
         The branch is the named one, else the one that the file names with its base, else the selected one.
         `base_digest` stands in for a base that the file has lost; `add` takes the file as one without a base,
@@ -61,6 +67,7 @@ class ExchangeService:
         longer the base, UsageError and TextRefused by line, CapacityRefused, and Refused for forgotten text.
         """
         document = _READERS[form](text)
+        finish_begun(self._memory, self._scope)
         base = None if add else base_digest or document.base_digest
         current = self._service.branch(branch or (document.branch if base is not None else None))
         edits = self._edits(document, current, base)

@@ -17,7 +17,7 @@ from perdure.ports.memory import Memory
 from perdure.service.facts import present
 from perdure.service.handover import CHANGED, FORGOTTEN, planned_at
 from perdure.service.remember import MemoryService, find_one
-from perdure.service.transact import hand_over, locked, settled
+from perdure.service.transact import finish_begun, hand_over, locked, settled
 
 _WHY = {
     CHANGED: "it changed while it was moved",
@@ -64,6 +64,7 @@ class MoveService:
             raise UsageError(
                 msg, advice="perdure move ENTRY --to user, or --to the folder of another project."
             )
+        finish_begun(self._memory, self._scope)
         row = MemoryService(self._memory, self._scope, clock=self._clock, ids=self._ids).branch(branch)
         entries = choose(row)
         move = Move(

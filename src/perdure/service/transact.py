@@ -47,6 +47,12 @@ def locked(memory: Memory, scope: str) -> Iterator[HeldMemory]:
                 _finish_move(memory, scope, move_id)
 
 
+def finish_begun(memory: Memory, scope: str) -> None:
+    """Finish what a crash left begun, before a change is planned on what can be read without the lock."""
+    with locked(memory, scope):
+        pass
+
+
 def _finish_move(memory: Memory, scope: str, move_id: str) -> None:
     with settled(memory, scope) as held:
         move = held.moves.read(move_id)
