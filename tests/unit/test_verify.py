@@ -381,3 +381,7 @@ def test_every_rule_can_be_said_in_a_line() -> None:
     rules = {name: rule_text(name) for name in (*INVARIANTS, *REST)}
     assert all(rule.endswith((".", ")")) and "\n" not in rule for rule in rules.values())
     assert len(set(rules.values())) == len(rules)
+    page = (Path(__file__).parents[2] / "docs/explanation/reliability.md").read_text()
+    assert [line for line in page.splitlines() if line.startswith(("| V-", "| R-"))] == [
+        f"| {name} | {rule} |" for name, rule in rules.items()
+    ]
