@@ -278,9 +278,9 @@ class Actor:
 
 
 def _purge(actor: Actor, *, text: str) -> None:
-    """Entries with that text go. Nobody else lives, so that a purge may not leave anything."""
+    """Entries that hold that text go. Nobody else lives, so that a purge may not leave anything."""
     world = actor.world
-    found = [entry_id for entry_id, known in world.entries.items() if known == text]
+    found = [entry_id for entry_id, known in world.entries.items() if known is not None and text in known]
     world.doubt.update(found)
     done = actor.rig.purge_service().forget_everywhere(PROJECT, text=text, wait_seconds=0)
     if done.left:
