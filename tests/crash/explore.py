@@ -30,7 +30,7 @@ import msgspec
 from tests.crash.checks import check, check_by_the_book, check_bytes, check_idle, need
 from tests.crash.scenario import Scenario
 from tests.crash.steady import steady
-from tests.crash.world import START_SECONDS, World
+from tests.crash.world import START_SECONDS, Actor, World
 from tests.simulated_disk import Crashed, Model, SimulatedDisk
 from tests.simulated_machine import Operation
 
@@ -103,7 +103,7 @@ class Tally(msgspec.Struct):
         return Tally(**counts, violations=self.violations[len(before.violations) :])
 
 
-def record(disk: SimulatedDisk, world: World, act: Callable[[], None]) -> list[Snapshot]:
+def record(disk: SimulatedDisk, world: World, act: Callable[[], object]) -> list[Snapshot]:
     """The snapshots of one run, the last one after its end."""
     taken: list[Snapshot] = []
 
@@ -121,13 +121,14 @@ def _nothing(_operation: Operation, _path: str) -> None:
     """Watch no more."""
 
 
-def recover(disk: SimulatedDisk, world: World) -> None:
-    """All that a user does after a crash: repeat what was cut off, and go on working."""
+def recover(disk: SimulatedDisk, world: World) -> Actor:
+    """All that a user does after a crash: repeat what was cut off, and go on working. Gives who did it."""
     actor = world.start(disk)
     for name, command in list(world.unfinished.items()):
         actor.finishing(name, command)
     actor.drain(times=2)
     actor.remember(f"Written after crash {world.boots}.")
+    return actor
 
 
 class Explorer:
@@ -273,15 +274,16 @@ def prove_recovery(disk: SimulatedDisk, world: World, *, idle: bool) -> None:
     if idle:
         damaged = world.broken.union(world.aside)
         check_by_the_book(world.copy().start(disk).rig, rest=False, damaged=damaged)
-    recover(disk, world)
+    first = recover(disk, world)
     actor = world.start(disk)
     check(actor.rig, world)
     check_bytes(disk.files(), world)
     if idle:
         check_by_the_book(actor.rig, rest=True)
         before = disk.files()
+        world.boot = first.clock.boot_id()
         again = world.start(disk)
-        again.clock.jump(-START_SECONDS)  # at the hour of the first one: what time brings is no recovery
+        again.clock.advance(-START_SECONDS)  # in the hour of the first one: what time brings is no recovery
         again.drain()
         check_idle(before, disk.files())
     need("nothing opens a temporary by its name", holds=not disk.opened_temporary)

@@ -273,8 +273,9 @@ class Actor:
             if time:
                 self.clock.advance(3_600)
             self.rig.drain()
-        if self.world.retaining:
-            self.rig.retention().run()
+        retention = self.rig.retention()
+        if self.world.retaining and retention.due():
+            retention.run()
 
 
 def _purge(actor: Actor, *, text: str) -> None:
