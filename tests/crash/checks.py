@@ -133,6 +133,8 @@ def _check_foreground(rig: Rig, world: World, rows: tuple[BranchName, ...]) -> N
     need("M-02 names are unique", holds=len(names) == len(rows), found=rows)
     chosen = rig.memory.selected(PROJECT) or "main"
     need("M-02 the branch in use is the chosen one", holds=chosen in world.selected, found=chosen)
+    there = {"main", *(row.name for row in rows), *(row.branch_id for row in rows)}
+    need("M-02 the branch in use is there", holds=chosen in there, found=chosen)
 
 
 def _day_totals(rig: Rig, world: World) -> dict[str, Amount]:

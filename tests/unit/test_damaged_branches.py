@@ -361,3 +361,25 @@ def spied(view: DiskView, look: Callable[[], None]) -> None:
 
     view.read = spied_read  # type: ignore[method-assign] # a stand-in for one method
     view.names = spied_names  # type: ignore[method-assign] # a stand-in for one method
+
+
+@pytest.mark.requirement("M-12", "M-13")
+@pytest.mark.parametrize("branch_too", [False, True], ids=["the revision", "the branch as well"])
+def test_restoring_never_brings_back_what_was_forgotten(*, branch_too: bool) -> None:
+    """The newest revision, a forget, is lost: a branch that stands stays, another is refused."""
+    disk = SimulatedDisk()
+    rig = Rig(disk)
+    rig.prepare()
+    memory = rig.memory_service()
+    memory.remember("Keep this.")
+    memory.remember("The old host is called Zed.")
+    memory.forget("The old host is called Zed.")
+    lost(disk, layout.revision(PROJECT, MAIN_BRANCH, 3))
+    if branch_too:
+        torn(disk, MAIN_FILE)
+    before = disk.files()[MAIN_FILE]
+    restored = restore_service(fresh(disk)).restore()
+    assert (restored.branches, len(restored.refused)) == ((), 1)
+    assert disk.files()[MAIN_FILE] == before
+    if not branch_too:
+        assert [entry.text for entry in fresh(disk).memory_service().branch().entries] == ["Keep this."]

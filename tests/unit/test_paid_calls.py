@@ -317,6 +317,7 @@ def test_adopting_a_home_charges_what_any_limit_leaves(limits: Limits, what: Amo
     draft = _draft(attempt_id(DAY, "1" * 76, 1), reserved_ms=rig.clock.now_ms())
     assert isinstance(rig.attempts.reserve(draft, limits), OverBudget)
     assert name is not None
+    assert name.startswith(DAY)
     assert (
         charge_rest_of_day(
             rig.attempts, provider="scripted", model="m", limits=Limits(), clock=rig.clock, ids=rig.ids

@@ -10,12 +10,13 @@ import pytest
 from perdure.authority.filesystem import layout
 from perdure.authority.filesystem.queue import FileQueue
 from perdure.authority.filesystem.records import Records
+from perdure.authority.filesystem.structural import Selected
 from perdure.core.admission import Intent, IntentTombstone, Outcome, Revision, RevisionTombstone
 from perdure.core.decision import Decision
 from perdure.core.memory import Branch
 from perdure.core.record import seal
 from perdure.core.structural import Revision2, rename, structural_intent
-from perdure.errors import Damaged, NewerVersion, NotFound, Refused, Removed
+from perdure.errors import Damaged, NewerVersion, NotFound, Refused, Removed, UsageError
 from perdure.service.capture import CaptureService
 from perdure.service.exchange import ExchangeService
 from perdure.service.moves import MoveService
@@ -420,3 +421,24 @@ def test_a_repeated_command_finds_what_the_first_one_did(name: str) -> None:
     else:
         assert act(again) == expected
     assert broken(again) == ()
+
+
+@pytest.mark.requirement("M-02")
+def test_no_branch_is_called_as_another_s_id() -> None:
+    """A choice holds a name or an id: a name that reads like an id would lead to another branch."""
+    rig, trial = forked()
+    for name in (trial, MAIN_BRANCH, "0123456789ABCDEF"):
+        with pytest.raises(UsageError, match="16 hex digits"):
+            rig.memory_service().fork(name)
+        with pytest.raises(UsageError, match="16 hex digits"):
+            shaping(rig).rename_branch("trial", name)
+    assert rig.memory_service().fork("0123456789abcde").name == "0123456789abcde"
+
+
+@pytest.mark.requirement("M-02")
+def test_a_choice_of_a_branch_that_is_gone_is_found() -> None:
+    """V-22: what is in use is there, by its name or its id."""
+    rig, trial = forked()
+    for chosen, found in ((trial, []), ("trial", []), ("main", []), ("gone", ["V-22"])):
+        rig.disk.note(layout.selected(PROJECT), seal(Selected(name=chosen)))
+        assert [one.invariant for one in broken(rig)] == found

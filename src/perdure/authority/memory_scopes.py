@@ -205,6 +205,9 @@ class _HeldMemory:
             name = self._stone(stone.what, stone.value)
             self._store.stones[name] = max(stone.forgotten_ms, self._store.stones.get(name, 0))
 
+    def forgotten_ms(self, text: str) -> int | None:
+        return self._store.stones.get(self._stone("text", text))
+
     def buried(self, text: str | None, key: str | None, settled_ms: int) -> bool:
         stones = self._store.stones
         if text is not None and self._stone("text", text) in stones:

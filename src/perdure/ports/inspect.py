@@ -78,6 +78,7 @@ class ScopeRecords(msgspec.Struct, frozen=True):
     removed: Mapping[str, BranchTombstone]
     moves: Mapping[str, Move]
     arrivals: Mapping[str, Arrival]
+    selected: str | None = None  # the branch in use, by name or id; None: main
 
 
 class Snapshot(msgspec.Struct, frozen=True):

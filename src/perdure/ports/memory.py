@@ -101,6 +101,10 @@ class HeldMemory(Protocol):
         """Publish tombstones, durable before the branch changes (rule 13)."""
         ...
 
+    def forgotten_ms(self, text: str) -> int | None:
+        """When that text was last forgotten, in UTC milliseconds."""
+        ...
+
     def buried(self, text: str | None, key: str | None, settled_ms: int) -> bool:
         """Whether a tombstone forbids that evidence of that time brings the text or key back."""
         ...

@@ -348,6 +348,7 @@ INVARIANTS: Mapping[str, Rule] = {
     "V-17": _totals,
     "V-20": structural.removals,
     "V-21": structural.moves,
+    "V-22": structural.choices,
 }
 """Safety: hold in every state that a crash can leave."""
 

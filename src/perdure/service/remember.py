@@ -6,6 +6,7 @@ lost, and is durable when the call returns.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -42,6 +43,7 @@ from perdure.ports.memory import BranchName, HeldMemory, Memory, Tombstone
 from perdure.service.facts import present, present_branch, row_named
 from perdure.service.transact import commit, locked
 
+_ID = re.compile(r"[0-9a-fA-F]{16}")
 BRANCH_NAME_CHARS_MAX = 60
 PREFIX_DIGITS_MIN = 4
 
@@ -409,10 +411,11 @@ def check_branch_name(name: str) -> None:
         msg = f"{name!r} cannot name a new branch: every memory has {MAIN!r} from the start."
         raise UsageError(msg, advice="Choose another name.")
     plain = name.isprintable() and name == name.strip() and not name.startswith("-")
-    if not plain or len(name) > BRANCH_NAME_CHARS_MAX or _like_a_path(name):
+    strange = _like_a_path(name) or _ID.fullmatch(name) is not None
+    if not plain or len(name) > BRANCH_NAME_CHARS_MAX or strange:
         msg = (
             f"{name[:BRANCH_NAME_CHARS_MAX]!r} cannot name a branch: a name has 1 to {BRANCH_NAME_CHARS_MAX} "
-            'printable characters, begins with no "-", and is no path.'
+            'printable characters, begins with no "-", is no path, and not 16 hex digits as ids are.'
         )
         raise UsageError(msg, advice="Choose another name.")
     try:

@@ -22,6 +22,9 @@ from perdure.service.invariants import check_invariants
 from perdure.service.transact import roll_forward
 from perdure.service.violation import place
 
+FORGETTING_MS = 5_000
+"""A tombstone is dated while its revision is being made: at most so long after it, in milliseconds."""
+
 
 class Restored(msgspec.Struct, frozen=True):
     """Branch files that were written again, copies of what stood there, and what stays broken, with why."""
@@ -123,7 +126,13 @@ class _Work:
 
     def _restore(self, held: HeldMemory, records: ScopeRecords, branch_id: str) -> None:
         path = f"{place(records.scope)}/branches/{branch_id}"
+        standing, revisions = records.branches.get(branch_id), records.revisions.get(branch_id, {})
+        if standing is not None and standing.seq > max(revisions, default=0):
+            self.refused.append(f"{path}: it is newer than its last revision, so that it stays as it is.")
+            return
         rebuilt, why = self._rebuilt(records, branch_id, path)
+        if rebuilt is not None and _forgotten_since(held, records, rebuilt):
+            rebuilt, why = None, "a text of it was forgotten after its last revision."
         if rebuilt is None:
             self.refused.append(f"{path}: {why}")
             return
@@ -163,6 +172,29 @@ class _Work:
         for name in dict.fromkeys(names):
             for parent in dict.fromkeys(parents):
                 yield msgspec.structs.replace(main, branch_id=branch_id, name=name, parent=parent)
+
+
+def _forgotten_since(held: HeldMemory, scope: ScopeRecords, rebuilt: Branch) -> bool:
+    """Whether something of the branch was forgotten after its last revision, and on no other branch: then its
+    history is not all there, and would bring it back (M-12).
+    """
+    last = scope.revisions[rebuilt.branch_id][rebuilt.seq]
+    for text in {entry.text for entry in rebuilt.entries}:
+        at_ms = held.forgotten_ms(text)
+        if at_ms is not None and at_ms > last.made_ms and not _forgotten_elsewhere(scope, text, at_ms):
+            return True
+    return False
+
+
+def _forgotten_elsewhere(scope: ScopeRecords, text: str, at_ms: int) -> bool:
+    """Whether a revision of the scope tells that forgetting."""
+    revisions = (revision for history in scope.revisions.values() for revision in history.values())
+    return any(
+        change.before is not None and change.before.text == text and change.after is None
+        for revision in revisions
+        if isinstance(revision, Revision) and revision.made_ms >= at_ms - FORGETTING_MS
+        for change in revision.changes
+    )
 
 
 def _damaged_completions(snapshot: Snapshot, scope: str) -> list[str]:

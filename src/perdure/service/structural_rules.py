@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perdure.core.admission import Intent
-from perdure.core.memory import find_entry, main_branch_id
+from perdure.core.memory import MAIN, find_entry, main_branch_id
 from perdure.core.move import Arrival, arrival
 from perdure.core.structural import Intent2
 from perdure.ports.inspect import ScopeRecords, Snapshot
@@ -25,6 +25,19 @@ def removals(snapshot: Snapshot) -> Iterator[Violation]:
                 yield Violation("V-20", "history", path, "revisions of a removed branch", "none")
         for name, intent in scope.intents.items():
             yield from _bound(f"{base}/admissions/{name}", intent) if isinstance(intent, Intent2) else ()
+
+
+def choices(snapshot: Snapshot) -> Iterator[Violation]:
+    """The branch in use is there, whatever it is called meanwhile (M-02)."""
+    for scope in snapshot.scopes.values():
+        base = place(scope.scope)
+        if any(unread.path.startswith(f"{base}/branches/") for unread in snapshot.unread):
+            continue
+        there = {MAIN, *scope.branches, *(branch.name for branch in scope.branches.values())}
+        if scope.selected is not None and scope.selected not in there:
+            yield Violation(
+                "V-22", "selected", f"{base}/selected", "a branch that is gone", "one that is there"
+            )
 
 
 def _removing(scope: ScopeRecords, branch_id: str) -> bool:

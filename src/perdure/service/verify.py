@@ -33,6 +33,7 @@ _ADVICE = {
     "newer": "It was written by a newer Perdure and is left untouched; use that version.",
     "branch-missing": "perdure verify --restore writes it again from its revisions.",
     "branch-digest": "Perdure did not write that. perdure verify --restore writes it from its revisions.",
+    "selected": "perdure branch use main chooses one that is there.",
     "forgotten": "Forget it again with perdure forget, and please report this.",
     "second-effect": "Undo one of the two with perdure undo, and please report this.",
 }

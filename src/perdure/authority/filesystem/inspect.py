@@ -16,7 +16,7 @@ from perdure.authority.filesystem.memory import stone_name
 from perdure.authority.filesystem.projects import ProjectFile
 from perdure.authority.filesystem.quarantine import copy_aside
 from perdure.authority.filesystem.records import Records
-from perdure.authority.filesystem.structural import is_move_id
+from perdure.authority.filesystem.structural import Selected, is_move_id
 from perdure.core.admission import (
     Completion,
     Event,
@@ -167,6 +167,7 @@ class _Loader:
         )
         outcomes: dict[str, Record] = self._each(f"{base}/outcomes", is_job_id, Outcome, OutcomeTombstone)
         stones = self._each(f"{base}/tombstones", lambda name: _is_hex(name, 64), Stone)
+        chosen = self._read(layout.selected(scope), Selected)
         return ScopeRecords(
             scope=scope,
             branches=branches,
@@ -181,6 +182,7 @@ class _Loader:
             removed={n: r for n, r in standing.items() if isinstance(r, BranchTombstone)},
             moves=self._each(layout.moves(scope), is_move_id, Move),
             arrivals=self._each(layout.arrivals(scope), is_move_id, Arrival),
+            selected=chosen.name if chosen is not None else None,
         )
 
     def _stray(self, folder: str, ours: set[str]) -> None:

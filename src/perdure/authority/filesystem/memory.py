@@ -301,6 +301,10 @@ class _Held:
             if standing is None or standing.forgotten_ms < stone.forgotten_ms:
                 self._records.replace(path, buried)
 
+    def forgotten_ms(self, text: str) -> int | None:
+        stone = self._stone("text", text)
+        return stone.forgotten_ms if stone is not None else None
+
     def buried(self, text: str | None, key: str | None, settled_ms: int) -> bool:
         if text is not None and self._stone("text", text) is not None:
             return True
