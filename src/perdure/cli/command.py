@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -112,6 +113,14 @@ class Context:
             print(line, file=sys.stderr)
         print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
         return sys.stdin.readline().strip().casefold() in {"y", "yes"}
+
+
+def use_one_thread() -> None:
+    """Let a search that is about to load NumPy use one thread, unless the environment says otherwise: for
+    arrays this small, threads only wait for one another.
+    """
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 
 def text_argument(value: str) -> str:

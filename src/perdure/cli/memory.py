@@ -128,6 +128,7 @@ def forget(context: Context) -> Answer:
         written = app.memory_service(context.scope).forget(
             options.which, expected=options.expected, branch=context.branch
         )
+        app.forget_derived(context.scope)
     return Answer(written_json(written), written_text(written, context.paint, unchanged="Nothing changed."))
 
 

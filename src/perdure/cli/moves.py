@@ -25,6 +25,7 @@ def move(context: Context) -> Answer:
         app.ensure_project(project)
         target = project.key
     done = app.move_service(context.scope).move(options.which, target, branch=context.branch)
+    app.forget_derived(context.scope)
     (entry,) = done.entries
     return Answer(_json(done), f"Moved to {_called(target)}: {entry.entry_id} {one_line(entry.text)}")
 
@@ -41,6 +42,7 @@ def merge(context: Context) -> Answer:
         return Answer({"moved": [], "declined": True}, "Nothing was moved.")
     context.begin_writing()
     done = app.move_service(source.key).merge(context.project.key)
+    app.forget_derived(source.key)
     kept = holds_entries(app.memory, source.key)
     waiting = app.jobs_service().list(source.key, open_only=True)
     lines = [f"Moved to {_called(done.target)}: {counted(len(done.entries), 'entry', 'entries')}."]

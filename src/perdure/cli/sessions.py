@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.cli.command import Answer, Command, Context
+from perdure.cli.command import Answer, Command, Context, text_argument, use_one_thread
 from perdure.cli.shapes import counted, date
 from perdure.core.evidence import Evidence, Skipped
 from perdure.hosts.sessions import SessionRead, read_session
@@ -53,10 +53,14 @@ def inject(context: Context) -> Answer:
     project = context.project.key
     branch_id = app.branch_id(project, context.branch) if context.branch is not None else None
     service, session = app.inject_service(), context.options.session
+    given = context.options.prompt
+    prompt = text_argument(given) if given is not None else None
+    if prompt is not None:
+        use_one_thread()
     if session is None:
-        block = service.block(project, branch_id)
+        block = service.block(project, branch_id, prompt=prompt)
     else:
-        block = service.turn_start(project, session=session, branch_id=branch_id)
+        block = service.turn_start(project, session=session, branch_id=branch_id, prompt=prompt)
     return Answer(
         {
             "text": block.text,
@@ -187,6 +191,9 @@ def _inject_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--session", metavar="ID", help="the session that asks: counts what is shown as exposure in it"
     )
+    parser.add_argument(
+        "--prompt", metavar="TEXT", help='what the turn is about: what bears on it goes first; "-" reads it'
+    )
 
 
 COMMANDS = (
@@ -209,7 +216,11 @@ COMMANDS = (
         inject,
         _inject_arguments,
         frozenset({"branch"}),
-        examples=("perdure inject", "perdure inject --json --project ~/shop"),
+        examples=(
+            "perdure inject",
+            "perdure inject --json --project ~/shop",
+            'perdure inject --prompt "deploy the shop to staging"',
+        ),
         statuses=(
             "0 also when there is nothing to inject: nothing is printed",
             "5 a branch is damaged and nothing else is left to inject; a warning when something is",

@@ -44,16 +44,21 @@ class Block:
         self.chars, self.tokens = len(text), estimated_tokens(text)
 
 
-def render(items: list[Item], *, chars_max: int, tokens_max: int) -> Block:
+def render(
+    items: list[Item], *, chars_max: int, tokens_max: int, worth: dict[str, float] | None = None
+) -> Block:
     """Choose by importance, then by recency, whatever fits into both budgets; render in the branch's order.
 
-    Entries with a reserved key (leading underscore) are recall-only (I-05).
+    `worth` by entry id, where it is given, goes before both: see `perdure.recall.select`. Entries with a
+    reserved key (leading underscore) are recall-only (I-05).
     """
     candidates = [item for item in items if not (item.key or "").startswith("_")]
     ranked = sorted(
         range(len(candidates)),
         key=lambda place: (_RANKS.get(candidates[place].importance, 1), -candidates[place].updated_ms),
     )
+    if worth is not None:
+        ranked.sort(key=lambda place: -worth.get(candidates[place].entry_id, 0.0))
     lines = [_line(item) for item in candidates]
     frame = f"{OPEN}\n{NOTICE}\n{CLOSE}"
     chars, tokens = len(frame), estimated_tokens(frame)

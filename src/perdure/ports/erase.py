@@ -65,7 +65,9 @@ class Erase(Protocol):
         ...
 
     def remove_exposures(self, scope: str) -> None:
-        """Remove the counts of what was shown: they name versions of entries by digests without a key."""
+        """Remove the counts of what was shown, which name versions of entries by digests without a key, and
+        what recall derived from texts.
+        """
         ...
 
     def settle(self, scope: str) -> None:

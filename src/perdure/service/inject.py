@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from perdure.core.inject import HEADINGS, Block, Item, render
 from perdure.core.memory import MAIN, Branch, entry_digest, main_branch_id
-from perdure.errors import Ambiguous, Damaged, NewerVersion, NotFound
+from perdure.errors import Ambiguous, Damaged, NewerVersion, NotFound, PerdureError
 from perdure.ports.clock import Clock
 from perdure.ports.exposure import Exposures
 from perdure.ports.memory import Memory
@@ -12,28 +14,40 @@ from perdure.service.facts import present_branch, row_named
 
 USER_SCOPE = "user"
 
+Relevance = Callable[[tuple[Branch, ...], str], Mapping[str, float]]
+"""How much the entries of branches bear on a prompt: entry id -> 0 to 1."""
+
 
 class InjectService:
     """Turn start: load, render, budget. Nothing is kept between turns (I-01)."""
 
     def __init__(
-        self, memory: Memory, exposures: Exposures, clock: Clock, *, chars_max: int, tokens_max: int
+        self,
+        memory: Memory,
+        exposures: Exposures,
+        clock: Clock,
+        *,
+        chars_max: int,
+        tokens_max: int,
+        relevance: Relevance | None = None,
     ) -> None:
         self._memory, self._exposures, self._clock = memory, exposures, clock
-        self._chars_max, self._tokens_max = chars_max, tokens_max
+        self._chars_max, self._tokens_max, self._relevance = chars_max, tokens_max, relevance
 
-    def block(self, project: str, branch_id: str | None = None) -> Block:
+    def block(self, project: str, branch_id: str | None = None, *, prompt: str | None = None) -> Block:
         """The block for a project's branch, by default the selected one. Shows, and counts nothing.
 
         A branch that cannot be read is left out and named in the block's `problem`; main never stands in for
-        another branch.
+        another branch. With a prompt, what bears on it goes first (I-02).
         """
-        return self._render(*self._branches(project, branch_id))
+        return self._render(*self._branches(project, branch_id), prompt)
 
-    def turn_start(self, project: str, *, session: str, branch_id: str | None = None) -> Block:
+    def turn_start(
+        self, project: str, *, session: str, branch_id: str | None = None, prompt: str | None = None
+    ) -> Block:
         """The block that a host injects into a session now, recorded as exposure (I-04)."""
         user, own, problems = self._branches(project, branch_id)
-        block = self._render(user, own, problems)
+        block = self._render(user, own, problems, prompt)
         shown = set(block.included)
         versions = {
             entry.entry_id: entry_digest(entry)
@@ -61,11 +75,33 @@ class InjectService:
                 problems.append(str(error))
         return found[0], found[1], tuple(problems)
 
-    def _render(self, user: Branch | None, project: Branch | None, problems: tuple[str, ...]) -> Block:
+    def _render(
+        self, user: Branch | None, project: Branch | None, problems: tuple[str, ...], prompt: str | None
+    ) -> Block:
         items = [*_items("user", user), *_items("project", project)]
-        block = render(items, chars_max=self._chars_max, tokens_max=self._tokens_max)
+        worth = None
+        if prompt is not None:
+            worth, problem = self._worth(tuple(b for b in (project, user) if b is not None), items, prompt)
+            problems += (problem,) if problem else ()
+        block = render(items, chars_max=self._chars_max, tokens_max=self._tokens_max, worth=worth)
         block.problem = " ".join(problems)
         return block
+
+    def _worth(
+        self, branches: tuple[Branch, ...], items: list[Item], prompt: str
+    ) -> tuple[dict[str, float] | None, str]:
+        """What each item is worth to this prompt, or why only importance can decide."""
+        if self._relevance is None:
+            return None, ""
+        from perdure.recall.select import worth
+
+        try:
+            relevance = self._relevance(branches, prompt)
+        except PerdureError as error:
+            return None, str(error)
+        return {
+            item.entry_id: worth(item.importance, relevance.get(item.entry_id, 0.0)) for item in items
+        }, ""
 
     def _selected(self, project: str) -> str:
         name = self._memory.selected(project) or MAIN

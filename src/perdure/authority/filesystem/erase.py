@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from perdure.authority.filesystem import layout, projects
+from perdure.authority.filesystem import index, layout, projects
 from perdure.authority.filesystem.inspect import walk
 from perdure.authority.filesystem.records import Records
 from perdure.core.admission import Revision, RevisionTombstone, revision_tombstone
@@ -81,7 +81,8 @@ class FileErase:
     def remove_exposures(self, scope: str) -> None:
         """See `Erase.remove_exposures`."""
         folder = f"{layout.scope_folder(scope)}/exposure"
-        self._records.remove(*(f"{folder}/{name}" for name in self._disk.names(folder)))
+        shown = [f"{folder}/{name}" for name in self._disk.names(folder)]
+        self._records.remove(*shown, *index.paths_of_scope(self._disk, scope))
 
     def settle(self, scope: str) -> None:
         """See `Erase.settle`: one sync for each folder that was looked through."""

@@ -10,6 +10,7 @@ import msgspec
 from perdure.authority.filesystem import ballast, layout, locks, projects
 from perdure.authority.filesystem.attempts import FileAttempts, has_text
 from perdure.authority.filesystem.claims import FileClaims, is_worker
+from perdure.authority.filesystem.index import path_of
 from perdure.authority.filesystem.quarantine import sweep_copies
 from perdure.authority.filesystem.records import Records
 from perdure.core.admission import Intent, IntentTombstone, Outcome, OutcomeTombstone, outcome_tombstone
@@ -18,6 +19,7 @@ from perdure.core.budget import exposure, unresolved
 from perdure.core.job import is_job_id
 from perdure.core.record import Record
 from perdure.errors import Damaged, StorageError
+from perdure.ports.index import JobPart
 from perdure.ports.retain import REMOVING_MAX, UNREADABLE, DayTotals, Mark, ProviderTotal
 
 MARK = f"{layout.HINTS}/retention"
@@ -78,6 +80,9 @@ class FileRetain:
             if not isinstance(ended, OutcomeTombstone):
                 continue
             paths += [layout.job(job_id), layout.decision(job_id), layout.event(job_id)]
+            derived = path_of(JobPart(job_id))
+            if self._records.disk.info(derived) is not None:
+                paths.append(derived)
             if self.compacted(project, job_id):
                 paths += [layout.receipt(project, job_id), layout.intent(project, job_id)]
                 ends.append(layout.completion(project, job_id))
