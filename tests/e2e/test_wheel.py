@@ -90,7 +90,7 @@ def test_the_wheel_holds_the_product_and_nothing_else(wheel: Path) -> None:
 
 @pytest.mark.requirement("G-06")
 def test_the_product_alone_needs_no_network_client(wheel: Path) -> None:
-    """Without an extra, the wheel asks for five libraries; network clients and encoders are the user's choice."""
+    """Without an extra, it asks for five libraries; network clients and encoders are the user's choice."""
     (metadata,) = importlib.metadata.distributions(path=[str(wheel)])
     needed = {re.split("[^a-z0-9]", text)[0] for text in metadata.requires or () if "extra ==" not in text}
     assert needed == set(DEPENDENCIES)
