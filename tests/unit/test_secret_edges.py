@@ -228,3 +228,9 @@ def test_a_flood_costs_time_in_proportion(piece: str) -> None:
     begun = time.process_time()
     find_secrets(text)
     assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize("text", ["\u200b", "\u200b\u200b", "%", "\\u200b"])
+def test_nothing_is_left_to_look_through(text: str) -> None:
+    """A text of nothing but what is taken out before looking has no secret, and ends no search early."""
+    assert find_secrets(text) == ()
