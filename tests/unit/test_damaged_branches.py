@@ -383,3 +383,26 @@ def test_restoring_never_brings_back_what_was_forgotten(*, branch_too: bool) -> 
     assert disk.files()[MAIN_FILE] == before
     if not branch_too:
         assert [entry.text for entry in fresh(disk).memory_service().branch().entries] == ["Keep this."]
+
+
+@pytest.mark.requirement("M-13", "X-05")
+def test_a_branch_that_a_killed_restore_left_is_made_durable_by_the_next() -> None:
+    """Killed before it synced the folder: who restores again is told that all is well, and then it is."""
+    disk = SimulatedDisk()
+    rig = Rig(disk)
+    rig.prepare()
+    rig.memory_service().remember("Use pnpm here.")
+    lost(disk, MAIN_FILE)
+    disk.reboot("kept")
+    probe = disk.fork()
+    restore_service(Rig(probe)).restore()
+    at = max(
+        n
+        for n, (verb, path) in enumerate(probe.operations, 1)
+        if verb == "sync_folder" and "/branches" in path
+    )
+    with contextlib.suppress(Crashed):
+        restore_service(Rig(disk.process("v", crash_at=at))).restore()
+    assert restore_service(fresh(disk)).restore().refused == ()
+    disk.reboot("lost")
+    assert [entry.text for entry in fresh(disk).memory_service().branch().entries] == ["Use pnpm here."]

@@ -6,6 +6,7 @@ at the branch's place is copied to quarantine first.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import msgspec
@@ -80,6 +81,7 @@ class _Work:
                 for name, branch_id in _broken_branches(snapshot):
                     if name == scope:
                         self._restore(held, snapshot.scopes[scope], branch_id)
+                _settle(held, snapshot.scopes[scope])
                 for transaction in _damaged_completions(snapshot, scope):
                     self._complete_again(held, scope, transaction)
                 for transaction, why in self._finish(held):
@@ -172,6 +174,13 @@ class _Work:
         for name in dict.fromkeys(names):
             for parent in dict.fromkeys(parents):
                 yield msgspec.structs.replace(main, branch_id=branch_id, name=name, parent=parent)
+
+
+def _settle(held: HeldMemory, scope: ScopeRecords) -> None:
+    """What a killed restore left is seen and not durable: read under the lock, it becomes so (rule 3)."""
+    for branch_id in scope.branches:
+        with contextlib.suppress(PerdureError):
+            held.branch(branch_id)
 
 
 def _forgotten_since(held: HeldMemory, scope: ScopeRecords, rebuilt: Branch) -> bool:
