@@ -94,7 +94,7 @@ walk: $(STAMP) ## walk the protocol through every order of events; ONLY=part of 
 	@$(PYTHON) -m tests.model $(ONLY)
 
 .PHONY: faults
-faults: $(STAMP) ## break the product on purpose, rule by rule: the table of what notices
+faults: $(STAMP) ## break the product on purpose, rule by rule: the table of what notices; build/faults.json
 	@$(PYTHON) -m tests.faults
 
 .PHONY: machine
@@ -102,11 +102,11 @@ machine: $(STAMP) ## faults of a real machine: every system call, full disks, 2,
 	@$(PYTHON) -m tests.machine --sweep --rooms --kills 2000 $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 
 .PHONY: journal
-journal: $(STAMP) ## power cuts of a real ext4, its journal replayed: root, FUSE and loop devices
+journal: $(STAMP) ## power cuts of a real ext4, its journal replayed, as root; figures in build/journal.json
 	@$(PYTHON) -m tests.machine.journal $(if $(SECONDS),--seconds $(SECONDS))
 
 .PHONY: fuzz
-fuzz: $(STAMP) ## hostile input for every decoder and reader, for SECONDS (60); ONLY=name runs one
+fuzz: $(STAMP) ## hostile input for every reader, for SECONDS (60); ONLY=name runs one; build/fuzz.json
 	@$(PYTHON) -m tests.fuzz --seconds $(or $(SECONDS),60) $(if $(ONLY),--target $(ONLY))
 
 .PHONY: lock

@@ -1,7 +1,9 @@
 """A long exploration: `python -m tests.crash [--seconds n]`, or one place again.
 
 Uses all cores, prints how far it is every few seconds, ends with a report per scenario, and writes
-build/crash.json; status 1 when a promise was broken. Without --seconds PERDURE_CRASH_SECONDS counts, or 60.
+build/crash.json; status 1 when a promise was broken, 130 after Ctrl-C. Without --seconds
+PERDURE_CRASH_SECONDS counts, or 60. The seconds bound the exploration; the table of deliberate faults comes
+after it.
 
     python -m tests.crash --seconds 3600
     python -m tests.crash --scenario review                    # one scenario, in this process
@@ -23,8 +25,15 @@ from tests.crash.campaign import FIXED, HISTORIES, MODELS, WIDTH_MIN, News, agai
 from tests.crash.explore import COUNTS, SEED, Explorer, Tally
 from tests.crash.histories import PREFIX, history
 from tests.crash.scenario import Scenario
+from tests.long_runs import (
+    EVERY_SECONDS,
+    count_of,
+    interruptible,
+    seconds_of,
+    status_of,
+    there_are,
+)
 
-_TELL_SECONDS = 5.0
 _SHOWN_MAX = 20
 
 
@@ -49,7 +58,7 @@ class Progress:
             self.total.violations.append(violation)
         self.total.add(msgspec.structs.replace(news.tally, violations=[]))
         gone = time.monotonic() - self._begun
-        if gone - self._told >= _TELL_SECONDS:
+        if gone - self._told >= EVERY_SECONDS:
             self._told = gone
             self._say(gone)
 
@@ -67,14 +76,22 @@ class Progress:
         for (scenario, model), tally in self.scenarios.items():
             counts = "".join(f"{getattr(tally, name):>12,}" for name in names)
             print(f"{f'{scenario} on {model}':40}{counts}{len(tally.violations):>8}")
+        for model in MODELS:
+            print(f"{self.reached(model)} of {len(FIXED)} operations on {model}")
+
+    def reached(self, model: str) -> int:
+        """How many operations were looked at, beside the histories."""
+        return sum((name, model) in self.scenarios for name in FIXED)
 
 
-def figures(total: Tally) -> list[Figure]:
+def figures(progress: Progress) -> list[Figure]:
     """What build/crash.json says of the exploration."""
+    total = progress.total
     places = {"sampled": "places", "exhaustive": "places", "points": "operations", "skipped": "recoveries"}
     return [
         at_most("violations", len(total.violations), "states", 0),
         *(plain(name, getattr(total, name), places.get(name, "states")) for name in COUNTS),
+        *(plain(f"reached on {model}", progress.reached(model), "scenarios") for model in MODELS),
     ]
 
 
@@ -82,7 +99,7 @@ def extra_figures() -> list[Figure]:
     """What the table of deliberate faults adds, where it is."""
     if importlib.util.find_spec("tests.faults.table") is None:
         return []
-    print("\nbreaking each rule on purpose", flush=True)
+    print("\nthe time is over; now each rule is broken on purpose, which takes its own time", flush=True)
     made = importlib.import_module("tests.faults.table").figures()
     return [figure for figure in made if isinstance(figure, Figure)]
 
@@ -90,44 +107,59 @@ def extra_figures() -> list[Figure]:
 def _campaign(seconds: float) -> int:
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     progress = Progress(seconds)
-    explore(seconds, workers, progress.hear)
+    with interruptible() as stop:
+        explore(seconds, workers, progress.hear)
     progress.report()
-    found = [*figures(progress.total), *extra_figures()]
+    found = figures(progress)
+    if not stop.happened:
+        with interruptible() as stop:
+            found += extra_figures()
     BUILD_FOLDER.mkdir(exist_ok=True)
     (BUILD_FOLDER / "crash.json").write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
     print()
     for figure in found:
         print(f"{figure.name:24}{figure.value:>12,.0f} {figure.unit}")
-    return 0 if all(figure.holds is not False for figure in found) else 1
+    sound = all(figure.holds is not False for figure in found)
+    return status_of(stop, sound=sound, looked_at=progress.total.states)
 
 
 def _one(scenario: Scenario, options: argparse.Namespace) -> int:
     """Explore one scenario in this process, or go to one place."""
-    broken = 0
-    for model in (options.model,) if options.model else MODELS:
-        explorer = Explorer(scenario, model, bounds_of(options.width, options.seconds), seed=options.seed)
-        if options.place:
-            explorer.replay(options.place)
-            print("nothing is broken there")
-            continue
-        progress = Progress(options.seconds)
-        progress.hear(News(0, scenario.name, model, explorer.run()))
+    progress, places = Progress(options.seconds), 0
+    with interruptible() as stop:
+        for model in (options.model,) if options.model else MODELS:
+            bounds = bounds_of(options.width, options.seconds)
+            explorer = Explorer(scenario, model, bounds, seed=options.seed)
+            if options.place:
+                explorer.replay(options.place)
+                print("nothing is broken there")
+                places += 1
+                continue
+            try:
+                explorer.run()
+            finally:
+                progress.hear(News(0, scenario.name, model, explorer.tally))
+    if not options.place:
         progress.report()
-        broken += len(progress.total.violations)
-    return 1 if broken else 0
+    total = progress.total
+    return status_of(stop, sound=not total.violations, looked_at=total.states + places)
 
 
 def main() -> int:
     """Explore, print, write the figures; 1 when a promise was broken."""
-    seconds = float(os.environ.get("PERDURE_CRASH_SECONDS", "60"))
+    seconds = os.environ.get("PERDURE_CRASH_SECONDS", "60")
     parser = argparse.ArgumentParser(
         prog="python -m tests.crash", description="Crash everywhere and recover."
     )
-    parser.add_argument("--seconds", type=float, default=seconds, help="how long (default: %(default)g)")
+    parser.add_argument(
+        "--seconds", type=seconds_of, default=seconds, help="how long to explore (default: %(default)s)"
+    )
     parser.add_argument("--scenario", help=f"one of: {', '.join(FIXED)}; or '{PREFIX}N'")
     parser.add_argument("--model", choices=MODELS, help="one disk model (default: both)")
     parser.add_argument("--seed", type=int, default=SEED, help="seed of what is sampled")
-    parser.add_argument("--width", type=int, default=WIDTH_MIN, help="how far to look (default: %(default)d)")
+    parser.add_argument(
+        "--width", type=count_of, default=WIDTH_MIN, help="how far to look (default: %(default)d)"
+    )
     parser.add_argument("--place", help="go to one place that a report names, and raise what is broken there")
     options = parser.parse_args()
     if options.scenario is None:
@@ -136,7 +168,7 @@ def main() -> int:
     if name.startswith(PREFIX) and name.removeprefix(PREFIX).isdigit():
         return _one(history(int(name.removeprefix(PREFIX))), options)
     if name not in FIXED:
-        parser.error(f"there is no scenario {name!r}")
+        parser.error(there_are("scenario", name, (*FIXED, f"{PREFIX}N")))
     return _one(FIXED[name], options)
 
 

@@ -1,18 +1,21 @@
 """A long exploration in several processes, each with its own share: deterministic but for where time ends it.
 
-Every process walks in rounds through its share of the scenarios and models, each round with another seed and
-wider bounds, and after each of them through one of its share of generated histories, which never end. What a
-scenario gave in earlier rounds is not counted again; one that was looked at exhaustively is left out.
+Every process goes first through its share of the scenarios and models, each within small bounds and its
+part of the time, so that a short run comes to all of them. Then it walks in rounds through the same, each
+round with another seed and wider bounds, and after each of them through one of its share of generated
+histories, which never end. What a scenario gave in earlier rounds is not counted again; one that was looked
+at exhaustively is left out.
 """
 
 from __future__ import annotations
 
 import itertools
 import multiprocessing
+import multiprocessing.process
 import multiprocessing.queues
 import queue
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -21,10 +24,11 @@ from tests.crash.histories import PREFIX, history
 from tests.crash.scenario import Scenario
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.structural import SHAPING
+from tests.long_runs import end_children, unhearing
 from tests.simulated_disk import Model
 
 MODELS: tuple[Model, ...] = ("posix-weak", "ext4")
-WIDTH_MIN, WIDTH_MAX = 16, 1_024
+WIDTH_FIRST, WIDTH_MIN, WIDTH_MAX = 2, 16, 1_024
 HISTORIES = "histories"
 FIXED: dict[str, Scenario] = {scenario.name: scenario for scenario in (*SCENARIOS, *SHAPING)}
 """Every scenario that is no history, by name."""
@@ -60,8 +64,9 @@ def work(worker: int, count: int, seconds: float, tell: Tell) -> None:
     until = time.monotonic() + seconds
     seen: dict[tuple[str, str], set[tuple[int, int]]] = {}
     finished: set[tuple[str, str]] = set()
-    for scenario, model, width, seed in _plan(worker, count):
-        left = until - time.monotonic()
+    for scenario, model, width, seed, parts in _plan(worker, count):
+        begun = time.monotonic()
+        left = (until - begun) / parts
         if left <= 0:
             return
         name = (scenario.name, model)
@@ -74,21 +79,26 @@ def work(worker: int, count: int, seconds: float, tell: Tell) -> None:
         )
         tally = explorer.run()
         teller.send(tally)
-        if not tally.sampled and not tally.skipped and time.monotonic() < until:
+        if not tally.sampled and not tally.skipped and time.monotonic() < begun + left:
             finished.add(name)
 
 
-def _plan(worker: int, count: int) -> Iterator[tuple[Scenario, Model, int, int]]:
-    """Scenario, model, width and seed of each exploration of a worker, without end."""
+def _plan(worker: int, count: int) -> Iterator[tuple[Scenario, Model, int, int, int]]:
+    """Scenario, model, width, seed and share of each exploration of a worker, without end.
+
+    A share of n is the nth part of the time that is left.
+    """
     fixed = list(itertools.product(FIXED.values(), MODELS))[worker::count]
+    for place, (scenario, model) in enumerate(fixed):
+        yield scenario, model, WIDTH_FIRST, SEED, len(fixed) - place
     seeds = itertools.count(worker, count)
     for number in itertools.count():
         width = min(WIDTH_MIN << number, WIDTH_MAX)
         for scenario, model in fixed:
-            yield scenario, model, width, SEED + number
+            yield scenario, model, width, SEED + number, 1
             made = history(next(seeds))
             for other in MODELS:
-                yield made, other, WIDTH_MIN, SEED
+                yield made, other, WIDTH_MIN, SEED, 1
 
 
 class _Teller:
@@ -131,9 +141,24 @@ def explore(seconds: float, workers: int, hear: Tell) -> None:
         context.Process(target=_share, args=(number, workers, seconds, told), daemon=True)
         for number in range(workers)
     ]
+    with unhearing():
+        for process in made:
+            process.start()
+    try:
+        _listen(made, told, hear)
+    except BaseException:
+        end_children()
+        raise
     for process in made:
-        process.start()
-    running = set(range(workers))
+        process.join()
+
+
+def _listen(
+    made: Sequence[multiprocessing.process.BaseProcess],
+    told: multiprocessing.queues.Queue[bytes],
+    hear: Tell,
+) -> None:
+    running = set(range(len(made)))
     while running:
         try:
             news = msgspec.msgpack.decode(told.get(timeout=1.0), type=News)
@@ -146,8 +171,6 @@ def explore(seconds: float, workers: int, hear: Tell) -> None:
         hear(news)
         if news.ended:
             running.discard(news.worker)
-    for process in made:
-        process.join()
 
 
 def again(violation: Violation) -> str:

@@ -2,7 +2,8 @@
 
 atheris (libFuzzer) is led by the branches that an input takes and never comes back from its run, so each
 target has a process of its own. Both engines mutate the same seeds and corpus, use the mutations of the
-target, stop an input that takes too long, and leave what failed in build/fuzz/TARGET/.
+target, stop an input that takes too long, and leave what failed in build/fuzz/TARGET/. How many inputs a
+target was given stands in build/fuzz/TARGET/inputs while it runs, so that no end loses the count.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ import contextlib
 import hashlib
 import importlib
 import importlib.util
+import mmap
 import random
 import resource
 import signal
+import struct
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+import msgspec
 
 from tests.fuzz.hard import text_bytes
 from tests.fuzz.target import Target
@@ -31,6 +36,9 @@ MEMORY_MIB = 2_048
 _ROUND_EXAMPLES = 200
 
 
+_COUNT = struct.Struct("<Q")
+
+
 class Hung(Exception):
     """An input took longer than it may."""
 
@@ -40,18 +48,54 @@ def engine() -> str:
     return "atheris" if importlib.util.find_spec("atheris") is not None else "hypothesis"
 
 
-def run_here(name: str, seconds: int, seed: int) -> int:
+def run_here(name: str, seconds: float, seed: int) -> int:
     """Fuzz one target in this process; gives 0, or 1 when an input failed. atheris does not return."""
+    until = time.monotonic() + seconds
     if engine() == "atheris":
-        _run_atheris(name, seconds, seed)
+        _run_atheris(name, until, seed)
     from tests.fuzz.corpus import TARGETS
 
-    return _run_hypothesis(TARGETS[name], seconds, seed)
+    return _run_hypothesis(counted(TARGETS[name]), until, seed)
 
 
-def check_long_texts(target: Target, chars: int = LONG_CHARS) -> None:
+def counted(target: Target) -> Target:
+    """The target, counting its inputs into the file that `inputs_so_far` reads."""
+    path = _count_path(target.name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(_COUNT.pack(0))
+    with path.open("r+b") as file:
+        shared = mmap.mmap(file.fileno(), _COUNT.size)
+
+    def check(data: bytes) -> None:
+        _COUNT.pack_into(shared, 0, _COUNT.unpack_from(shared)[0] + 1)
+        target.check(data)
+
+    return msgspec.structs.replace(target, check=check)
+
+
+def inputs_so_far(name: str) -> int:
+    """How many inputs a target was given in the run that is going on, or was the last."""
+    try:
+        count: int = _COUNT.unpack(_count_path(name).read_bytes())[0]
+    except FileNotFoundError:
+        return 0
+    return count
+
+
+def forget_inputs(name: str) -> None:
+    """Begin again at no input."""
+    _count_path(name).unlink(missing_ok=True)
+
+
+def _count_path(name: str) -> Path:
+    return BUILD / name / "inputs"
+
+
+def check_long_texts(target: Target, chars: int = LONG_CHARS, until: float = float("inf")) -> None:
     """Texts that are hard for patterns, long enough that a quadratic one rings the alarm."""
     for name, data in text_bytes(chars).items():
+        if time.monotonic() > until:
+            return
         try:
             with alarm():
                 target.check(data)
@@ -88,14 +132,14 @@ def alarm(seconds: int = INPUT_SECONDS) -> Iterator[None]:
 # -- Hypothesis
 
 
-def _run_hypothesis(target: Target, seconds: int, seed: int) -> int:
+def _run_hypothesis(target: Target, until: float, seed: int) -> int:
     """Round after round of examples, each with a seed of its own, until the time is up or one fails."""
-    end, rounds = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
+    rounds = 0
+    while time.monotonic() < until:
         try:
             if rounds == 0:
-                check_long_texts(target)
-            play_round(target, seed + rounds, examples=_ROUND_EXAMPLES)
+                check_long_texts(target, until=until)
+            play_round(target, seed + rounds, examples=_ROUND_EXAMPLES, until=until)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a target raises is what is looked for
@@ -104,12 +148,15 @@ def _run_hypothesis(target: Target, seconds: int, seed: int) -> int:
             )
             return 1
         rounds += 1
-    print(f"{target.name}: {rounds * _ROUND_EXAMPLES} inputs, none failed")
+    print(f"{target.name}: {inputs_so_far(target.name):,} inputs, none failed", flush=True)
     return 0
 
 
-def play_round(target: Target, seed: int, *, examples: int) -> None:
-    """Check that many mutated inputs. The smallest that fails is kept, and what it raised is raised."""
+def play_round(target: Target, seed: int, *, examples: int, until: float = float("inf")) -> None:
+    """Check that many mutated inputs, or fewer when the time is up.
+
+    The smallest that fails is kept, and what it raised is raised.
+    """
     import hypothesis
     from hypothesis import HealthCheck
 
@@ -118,6 +165,8 @@ def play_round(target: Target, seed: int, *, examples: int) -> None:
     failed: list[bytes] = []
 
     def check(data: bytes) -> None:
+        if not failed and time.monotonic() > until:
+            return
         try:
             with alarm():
                 target.check(data)
@@ -140,13 +189,13 @@ def play_round(target: Target, seed: int, *, examples: int) -> None:
 # -- atheris
 
 
-def _run_atheris(name: str, seconds: int, seed: int) -> None:
+def _run_atheris(name: str, until: float, seed: int) -> None:
     atheris: Any = importlib.import_module("atheris")
 
     with atheris.instrument_imports(include=["perdure"]):
         from tests.fuzz.corpus import TARGETS, inputs
-    target = TARGETS[name]
-    check_long_texts(target)
+    target = counted(TARGETS[name])
+    check_long_texts(target, until=until)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     folder = BUILD / name
     grown = folder / "corpus"
@@ -155,7 +204,7 @@ def _run_atheris(name: str, seconds: int, seed: int) -> None:
         if len(data) <= target.bytes_max:
             (grown / hashlib.sha256(data).hexdigest()[:16]).write_bytes(data)
     flags = {
-        "max_total_time": seconds,
+        "max_total_time": max(1, round(until - time.monotonic())),
         "seed": seed or 1,
         "max_len": target.bytes_max,
         "timeout": INPUT_SECONDS,

@@ -46,7 +46,9 @@ def test_a_run_without_a_failure_says_how_much_it_tried(
     """The fallback engine runs for its time and ends with 0; a faulty reader ends it with 1."""
     monkeypatch.setattr(long_run, "engine", lambda: "hypothesis")
     monkeypatch.setattr(long_run, "_ROUND_EXAMPLES", 5)
-    monkeypatch.setattr(long_run, "check_long_texts", lambda target: check_long_texts(target, 500))
+    monkeypatch.setattr(
+        long_run, "check_long_texts", lambda target, until: check_long_texts(target, 500, until)
+    )
     assert long_run.run_here("values", 1, 1) == 0
     assert "inputs, none failed" in capsys.readouterr().out
     monkeypatch.setitem(TARGETS, "planted", PLANTED)
@@ -69,7 +71,7 @@ def test_one_input_is_checked_again_by_name(tmp_path: Path, capsys: pytest.Captu
     assert main(["--target", "values", "--input", str(path)]) == 0
     with pytest.raises(SystemExit):
         main(["--target", "nothing"])
-    assert "there is no target nothing" in capsys.readouterr().err
+    assert "there is no target 'nothing'" in capsys.readouterr().err
 
 
 STRUCTURED = {name: target for name, target in TARGETS.items() if target.mutate is not None}

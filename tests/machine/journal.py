@@ -4,8 +4,9 @@ The product works on an ext4 whose device logs every write and flush. Then the d
 would leave it: at each flush, right after each acknowledgement, and between flushes with any of the blocks
 that no flush had confirmed. Each is mounted, so that the kernel replays its journal, and has to hold what was
 acknowledged. `--without files` or `folders` leaves out that sync: something has to be lost. All disks are
-looked at unless a bound is given; another `--seed` looks at other ones. Prints one JSON document; status 1
-when a promise was broken.
+looked at unless a bound is given (the seconds count from the start; one disk is always looked at); another
+`--seed` looks at other ones. Says how far it is and ends with a report; figures go to build/journal.json.
+With `--json` one document is printed instead. Status 1 when a promise was broken, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -17,11 +18,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
+from tests.bench.figures import BUILD_FOLDER, Figure, at_most, plain, write
+from tests.long_runs import (
+    EVERY_SECONDS,
+    WRONG_USE,
+    Stop,
+    count_of,
+    interruptible,
+    seconds_of,
+    status_of,
+)
 from tests.machine import journal_check, journal_machine
 from tests.machine.blocklog import Flush, Write, read_log
 from tests.machine.journal_story import Expected, Step, story
@@ -46,6 +57,7 @@ class Report(msgspec.Struct):
     writes: int = 0
     flushes: int = 0
     commands: int = 0
+    disks_there: int = 0
     disks: int = 0
     flush_points: int = 0
     flush_points_checked: int = 0
@@ -53,6 +65,28 @@ class Report(msgspec.Struct):
     subsets_checked: int = 0
     bad: int = 0
     broken: list[str] = []
+
+    def told(self) -> str:
+        """The report for people."""
+        lines = [
+            f"{self.commands} commands, {self.writes:,} writes and {self.flushes:,} flushes were recorded",
+            f"{self.disks:,} of {self.disks_there:,} disks were looked at, {self.bad} of them bad:",
+            f"  {self.acknowledgements_checked:,} of {self.commands:,} right behind an acknowledgement",
+            f"  {self.flush_points_checked:,} of {self.flush_points:,} at a flush",
+            f"  {self.subsets_checked:,} between flushes, seed {self.seed}",
+        ]
+        return "\n".join([*lines, *(f"BROKEN {what}" for what in self.broken)])
+
+    def figures(self) -> list[Figure]:
+        """What goes to the file."""
+        return [
+            plain("disks", self.disks, "disks"),
+            plain("disks there are", self.disks_there, "disks"),
+            plain("flush points", self.flush_points_checked, "disks"),
+            plain("acknowledgements", self.acknowledgements_checked, "disks"),
+            plain("subsets", self.subsets_checked, "disks"),
+            at_most("bad", self.bad, "disks", 0),
+        ]
 
 
 class Recording(msgspec.Struct):
@@ -207,30 +241,47 @@ class Replays:
         return path
 
 
-def explore(work: Path, *, seed: int, disks: int, seconds: float, without: str | None) -> Report:
+class Wanted(msgspec.Struct, frozen=True):
+    """What to look at, and within which bounds."""
+
+    seed: int = SEED
+    disks: int = sys.maxsize
+    seconds: float = float("inf")
+    without: str | None = None
+
+
+def explore(work: Path, wanted: Wanted, report: Report, say: Callable[[str], None]) -> None:
     """Work once, then check as many cuts as the bounds allow, or until too much is broken."""
+    begun = time.monotonic()
+    say("recording what the product writes")
+    replays, looked_at = _recorded(work, wanted, report)
+    planned = min(wanted.disks, len(looked_at))
+    said = time.monotonic()
+    for cut in looked_at[:planned]:
+        now = time.monotonic()
+        if (report.disks and now - begun > wanted.seconds) or len(report.broken) >= BROKEN_MAX:
+            break
+        if now - said > EVERY_SECONDS:
+            said = now
+            say(f"{report.disks:,} of {planned:,} disks, {report.bad} bad, {now - begun:.0f} s")
+        _count(report, cut, replays.broken(cut))
+
+
+def _recorded(work: Path, wanted: Wanted, report: Report) -> tuple[Replays, list[Cut]]:
+    """Let the product work; gives what checks disks, and all the cuts."""
     project = work / "shop"
     (project / ".git").mkdir(parents=True)
     os.environ["PERDURE_HOME"], os.environ["PERDURE_STATE"] = f"{work}/disk/home", f"{work}/disk/state"
     steps = story(project)
-    recording = record(work, project, steps, without)
-    blocks, looked_at = cuts(recording, random.Random(seed))
-    report = Report(
-        seed,
-        writes=sum(isinstance(event, Write) for event in recording.events),
-        flushes=sum(isinstance(event, Flush) for event in recording.events),
-        commands=len(steps),
-        flush_points=sum(cut.kind == "flush" for cut in looked_at),
-    )
-    replays = Replays(recording, blocks, work, project)
+    recording = record(work, project, steps, wanted.without)
+    blocks, looked_at = cuts(recording, random.Random(wanted.seed))
+    report.writes = sum(isinstance(event, Write) for event in recording.events)
+    report.flushes = sum(isinstance(event, Flush) for event in recording.events)
+    report.commands, report.disks_there = len(steps), len(looked_at)
+    report.flush_points = sum(cut.kind == "flush" for cut in looked_at)
     os.environ["SENDS"], os.environ["GATE"] = str(work / "sent-again"), os.devnull
     journal_check.preload()
-    until = time.monotonic() + seconds
-    for cut in looked_at[:disks]:
-        if time.monotonic() > until or len(report.broken) >= BROKEN_MAX:
-            break
-        _count(report, cut, replays.broken(cut))
-    return report
+    return Replays(recording, blocks, work, project), looked_at
 
 
 def _count(report: Report, cut: Cut, broken: str | None) -> None:
@@ -246,26 +297,45 @@ def _count(report: Report, cut: Cut, broken: str | None) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run in name spaces of its own; see the module."""
     parser = argparse.ArgumentParser(prog="python -m tests.machine.journal")
-    parser.add_argument("--disks", type=int, default=sys.maxsize)
-    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--disks", type=count_of, default=sys.maxsize)
+    parser.add_argument("--seconds", type=seconds_of, default=float("inf"))
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--without", choices=KINDS)
+    parser.add_argument("--json", action="store_true", help="print one document, and write no figures")
     chosen = parser.parse_args(arguments)
     if (lacks := journal_machine.missing()) is not None:
         print(f"cannot run here: {lacks}", file=sys.stderr)
-        return 2
+        return WRONG_USE
     if os.environ.get(INSIDE) is None:
         command = [*journal_machine.UNSHARE, sys.executable, "-m", "tests.machine.journal", *arguments]
         os.execvpe(command[0], command, {**os.environ, INSIDE: "1"})  # noqa: S606 - so that its end ends all
+    wanted = Wanted(chosen.seed, chosen.disks, chosen.seconds, chosen.without)
+    report = Report(chosen.seed)
+    stop = _explored(wanted, report, _quiet if chosen.json else _say)
+    if chosen.json:
+        print(msgspec.json.format(msgspec.json.encode(report)).decode())
+    else:
+        print(report.told())
+        write(BUILD_FOLDER / "journal.json", report.figures())
+    return status_of(stop, sound=not report.bad, looked_at=report.disks)
+
+
+def _explored(wanted: Wanted, report: Report, say: Callable[[str], None]) -> Stop:
     with (
+        interruptible() as stop,
         tempfile.TemporaryDirectory(prefix="perdure-journal-") as folder,
         journal_machine.mounted("tmpfs", "tmpfs", Path(folder, "work"), "size=512m,mode=0700") as work,
     ):
-        report = explore(
-            work, seed=chosen.seed, disks=chosen.disks, seconds=chosen.seconds, without=chosen.without
-        )
-    print(msgspec.json.format(msgspec.json.encode(report)).decode())
-    return 1 if report.bad else 0
+        explore(work, wanted, report, say)
+    return stop
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _quiet(_line: str) -> None:
+    """Say nothing."""
 
 
 if __name__ == "__main__":

@@ -63,8 +63,13 @@ def check_apart(project: Path, survivor: Survivor) -> str | None:
         os.write(write_end, (found or "").encode()[:4000])
         os._exit(0)
     os.close(write_end)
-    with os.fdopen(read_end, "rb") as pipe:
-        said = pipe.read().decode("utf-8", "replace")
+    try:
+        with os.fdopen(read_end, "rb") as pipe:
+            said = pipe.read().decode("utf-8", "replace")
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
     _, status = os.waitpid(child, 0)
     return said or (f"the check ended with status {status}" if status else None)
 

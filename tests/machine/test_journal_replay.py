@@ -31,7 +31,7 @@ pytestmark = [
 def replay(*words: str) -> tuple[int, Any]:
     """Run the replay; give its status and its report."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.machine.journal", *words],
+        [sys.executable, "-m", "tests.machine.journal", "--json", *words],
         cwd=journal_machine.ROOT,
         capture_output=True,
         text=True,

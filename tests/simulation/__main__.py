@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable
 
 from tests.bench.figures import BUILD_FOLDER, Figure, at_least, at_most, plain, table, write
+from tests.long_runs import count_of, seconds_of, status_of
 from tests.simulation.floors import FLOORS, SEEDS_MIN, floor
 from tests.simulation.many import Sums, play_many
 
@@ -33,6 +34,9 @@ def seeds_of(text: str) -> tuple[Iterable[int], int | None]:
             continue
         span = range(int(first), int(last if dash else first) + 1)
         spans.append(span)
+        if not span or span[0] < 0:
+            msg = f"{part.strip()!r} has no seeds"
+            raise ValueError(msg)
         planned = planned + len(span) if planned is not None else None
     return itertools.chain.from_iterable(spans), planned
 
@@ -61,13 +65,15 @@ def main(arguments: list[str]) -> int:
     """Simulate; 1 when a promise was broken or something hard did not come up, 2 for wrong use."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description="Play seeds.")
     parser.add_argument("seeds", nargs="?", default=DEFAULT)
-    parser.add_argument("--seconds", type=float)
-    parser.add_argument("--processes", type=int)
+    parser.add_argument("--seconds", type=seconds_of)
+    parser.add_argument("--processes", type=count_of)
     asked = parser.parse_args(arguments)
     try:
         seeds, planned = seeds_of(asked.seeds)
     except ValueError:
-        print(f"{asked.seeds!r} is no list of seeds; give one like 0-5000, or 1,5,20-30.")
+        print(
+            f"{asked.seeds!r} is no list of seeds; give one like 0-5000, or 1,5,20-30, the smaller end first."
+        )
         return 2
     if planned is None and asked.seconds is None:
         print("A span without an end needs --seconds.")
@@ -84,7 +90,8 @@ def main(arguments: list[str]) -> int:
     write(BUILD_FOLDER / "simulate.json", figures)
     if sums.failed:
         print("See one again: " + ", ".join(f"make simulate SEEDS={seed}" for seed in sums.failed[:10]))
-    return 0 if all(figure.holds is not False for figure in figures) else 1
+    sound = all(figure.holds is not False for figure in figures)
+    return status_of(sums.stop, sound=sound, looked_at=sums.seeds)
 
 
 if __name__ == "__main__":

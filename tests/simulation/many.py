@@ -12,9 +12,9 @@ from itertools import islice
 
 import msgspec
 
+from tests.long_runs import EVERY_SECONDS, Stop, interruptible, unhearing
 from tests.simulation.run import Played, play_seed, play_timed, shrink, story
 
-PROGRESS_SECONDS = 5.0
 SHRUNK_MAX = 3
 AHEAD = 4
 """How many seeds wait for each process."""
@@ -33,6 +33,7 @@ class Sums(msgspec.Struct):
     seconds: float = 0.0
     processor_seconds: float = 0.0
     seconds_max: float | None = None
+    stop: Stop = msgspec.field(default_factory=Stop)
 
     def add(self, played: Played) -> None:
         """Count one run."""
@@ -80,26 +81,42 @@ def play_many(
 ) -> Sums:
     """Play the seeds until none or no time is left. Failures are told when they have been made smaller."""
     sums = Sums(planned, seconds_max=seconds_max)
-    begun = told = time.monotonic()
     count = processes or os.cpu_count() or 1
-    with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
-        playing = {pool.submit(play_timed, seed) for seed in islice(seeds, count * AHEAD)}
-        stories: list[Future[str]] = []
-        while playing:
-            done, playing = wait(playing, timeout=1.0, return_when=FIRST_COMPLETED)
-            sums.seconds = time.monotonic() - begun
-            for future in done:
-                played = future.result()
-                sums.add(played)
-                if played.broken is not None:
-                    say(f"seed {played.plan.seed}: {played.broken}")
-                    if len(stories) < SHRUNK_MAX:
-                        stories.append(pool.submit(shrunk_story, played.plan.seed))
-            if seconds_max is None or sums.seconds < seconds_max:
-                playing |= {pool.submit(play_timed, seed) for seed in islice(seeds, len(done))}
-            if time.monotonic() - told > PROGRESS_SECONDS:
-                told = time.monotonic()
-                say(sums.told())
-        for future_story in stories:
+    with (
+        ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool,
+        interruptible() as sums.stop,
+    ):
+        for future_story in _play(pool, seeds, sums, count, say):
             say(future_story.result())
     return sums
+
+
+def _play(
+    pool: ProcessPoolExecutor, seeds: Iterator[int], sums: Sums, count: int, say: Callable[[str], None]
+) -> list[Future[str]]:
+    """Play, and give the failures that are being made smaller."""
+    begun = told = time.monotonic()
+
+    def more(number: int) -> set[Future[Played]]:
+        with unhearing():
+            return {pool.submit(play_timed, seed) for seed in islice(seeds, number)}
+
+    playing = more(count * AHEAD)
+    stories: list[Future[str]] = []
+    while playing:
+        done, playing = wait(playing, timeout=1.0, return_when=FIRST_COMPLETED)
+        sums.seconds = time.monotonic() - begun
+        for future in done:
+            played = future.result()
+            sums.add(played)
+            if played.broken is not None:
+                say(f"seed {played.plan.seed}: {played.broken}")
+                if len(stories) < SHRUNK_MAX:
+                    with unhearing():
+                        stories.append(pool.submit(shrunk_story, played.plan.seed))
+        if sums.seconds_max is None or sums.seconds < sums.seconds_max:
+            playing |= more(len(done))
+        if time.monotonic() - told > EVERY_SECONDS:
+            told = time.monotonic()
+            say(sums.told())
+    return stories
