@@ -53,11 +53,16 @@ def there_are(kind: str, asked: str, names: Iterable[str]) -> str:
 @contextlib.contextmanager
 def unhearing() -> Iterator[None]:
     """Start processes to which Ctrl-C means nothing; one that comes meanwhile is heard at the end."""
+    heard: list[int] = []  # by another thread of this process, which the mask does not concern
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    handler = signal.signal(signal.SIGINT, lambda number, _frame: heard.append(number))
     try:
         yield
     finally:
+        signal.signal(signal.SIGINT, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if heard:
+        raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
