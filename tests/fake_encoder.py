@@ -25,6 +25,7 @@ class WordEncoder:
     ) -> None:
         self.name, self.fingerprint, self.dimensions = "words", fingerprint, dimensions
         self.encoded: list[str] = []
+        self.unread: Callable[[str], bool] = lambda _text: False
         self._meaning, self._before = meaning or {}, before
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -38,6 +39,10 @@ class WordEncoder:
         length = np.linalg.norm(rows, axis=1, keepdims=True)
         found: NDArray[np.float32] = (rows / np.maximum(length, 1e-9)).astype(np.float32)
         return found
+
+    def reads(self, text: str) -> bool:
+        """Any text that `unread` does not say."""
+        return not self.unread(text)
 
     def token_states(self, text: str) -> None:
         """Give none."""

@@ -219,3 +219,15 @@ def test_parts_of_a_scope_are_told_apart(disk: Disk) -> None:
     disk.note(f"{layout.INDEX}/shadow.sqlite", b"")
     assert set(paths_of_scope(disk, PROJECT)) == {path_of(BRANCH), path_of(JobPart(job_id))}
     assert paths_of_scope(disk, "user") == (path_of(USER),)
+
+
+@pytest.mark.requirement("R-09", "M-12")
+def test_a_deleted_folder_is_made_again_and_branches_that_are_gone_are_named(disk: Disk) -> None:
+    """Whoever saves makes the folder; parts of a scope are listed, whether the branch is there or not."""
+    disk.remove_folder(layout.INDEX)
+    found = opened(disk)
+    assert found.branches(PROJECT) == ()
+    assert found.save(BRANCH, OLD, source="s1", encoder="e")
+    assert found.save(USER, OLD, source="s1", encoder="e")
+    assert found.branches(PROJECT) == (BRANCH,)
+    assert found.branches("user") == (USER,)

@@ -215,6 +215,7 @@ CASES = (
     Case("import", "import", ("{notes}", "--yes"), _has("The queue is called mint."), again=frozenset({3})),
     Case("capture", "capture", ("{session}", "--yes"), _ended(2, "open")),
     Case("inject for a session", "inject", ("--session", "0192-new"), lambda *_: True),
+    Case("recall", "recall", ("Which host is for staging?", "--mode", "fused"), lambda *_: True),
     Case("review", "review", ("--once",), _ended(0, "open")),
     Case("review by a paid reviewer", "review", ("--once",), _ended(0, "open"), _paid),
     Case("retention", "review", ("--once",), _expired, World.forget_retention, hourly=True),

@@ -254,3 +254,20 @@ def test_cosines_of_any_encoder_come_to_one_scale() -> None:
     assert scale.packaged(scale.apart) == pytest.approx(APART)
     assert scale.own(scale.packaged(0.3)) == pytest.approx(0.3)
     assert Scale(together=0.2, apart=0.2).packaged(0.9) == 1.0
+
+
+@pytest.mark.requirement("R-05")
+def test_an_encoder_is_not_asked_for_what_it_cannot_read() -> None:
+    """A question in another script is searched by words alone, and an entry in one never matches by meaning:
+    for the encoder every text that it cannot read is the same.
+    """
+    encoder = WordEncoder(meaning={"今": "?", "天": "?"})
+    encoder.unread = lambda text: not text.isascii()
+    corpus = corpus_of(encoder=encoder)
+    answer = search(corpus, "今天天气怎么样？", encoder=encoder)
+    assert (answer.hits, answer.searches) == ((), ("key", "lexical"))
+    assert search(corpus, "今天天气怎么样？", mode="semantic", encoder=encoder).hits == ()
+    english = search(corpus, "which node version is it?", encoder=encoder, limit=50)
+    unread = {key for key, text in FACTS.items() if not f"{key}{text}".isascii()}
+    assert all(hit.why.cosine is None for hit in english.hits if hit.doc_id in unread)
+    assert first(search(corpus, "数据库用什么连接池?", encoder=encoder)) == "数据库"

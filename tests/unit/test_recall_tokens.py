@@ -14,6 +14,7 @@ from perdure.recall.tokens import (
     hard_terms,
     mostly_latin,
     named_terms,
+    reads_as_english,
     spelt_terms,
     terms,
 )
@@ -135,3 +136,23 @@ def test_rare_words_weigh_more() -> None:
     assert max(scores, key=lambda doc_id: scores[doc_id]) == "2"
     assert "4" not in scores
     assert index.coverage(["z"]) == {"2": 1.0}
+
+
+@pytest.mark.requirement("R-05")
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Where is it?", True),
+        ("naïve café", True),
+        ("C++20", True),
+        ("42", True),
+        ("😀", False),
+        ("今天天气怎么样？", False),
+        ("Какая сегодня погода?", False),
+        ("मौसम कैसा है", False),
+        ("", False),
+    ],
+)
+def test_an_english_encoder_reads_latin_letters_and_digits(text: str, read: bool) -> None:
+    """What it cannot read would be one unknown piece, alike for every such text."""
+    assert reads_as_english(text) is read

@@ -160,8 +160,9 @@ def _memory_of(scope: str) -> str:
 
 def undo(context: Context) -> Answer:
     """Take one revision back; later changes of other entries stay."""
-    context.begin_writing()
+    app = context.begin_writing()
     written = context.memory.undo(context.options.revision, branch=context.branch)
+    app.forget_derived(context.scope)
     return Answer(written_json(written), written_text(written, context.paint, unchanged="Nothing changed."))
 
 

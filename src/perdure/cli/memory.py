@@ -103,7 +103,7 @@ def replace(context: Context) -> Answer:
     if text is None and options.kind is None and options.key is None and options.importance is None:
         msg = "nothing to change was given."
         raise UsageError(msg, advice="Give --text, --kind, --key or --importance.")
-    context.begin_writing()
+    app = context.begin_writing()
     written = context.memory.replace(
         options.which,
         text=text,
@@ -114,6 +114,7 @@ def replace(context: Context) -> Answer:
         branch=context.branch,
         relearn=options.relearn,
     )
+    app.forget_derived(context.scope)
     said = "Nothing changed: the entry is exactly that already."
     return Answer(written_json(written), written_text(written, context.paint, unchanged=said))
 

@@ -55,6 +55,10 @@ class FeatureIndex(Protocol):
         """
         ...
 
+    def branches(self, scope: str) -> tuple[BranchPart, ...]:
+        """The branches of a scope, there or gone, of which anything stands."""
+        ...
+
     def keep_only(self, part: Part, versions: frozenset[str]) -> bool:
         """Take away what was made from other versions than these; True when there was any."""
         ...

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perdure.errors import ConfigError
+from perdure.recall.tokens import reads_as_english
 
 # NumPy and the model are loaded by the first text, not by whoever asks whether there is an encoder.
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class PackagedEncoder:
     def encode(self, texts: Sequence[str]) -> Floats:
         """Encode texts as unit rows, float32 [texts, 384]."""
         return self._model.encode(texts)
+
+    def reads(self, text: str) -> bool:
+        """Whether it is English, or looks like it."""
+        return reads_as_english(text)
 
     def token_states(self, text: str) -> tuple[Sequence[int], Floats]:
         """Ids of a text's word pieces and their states in context, float32 [pieces, 64]."""

@@ -72,6 +72,10 @@ class HttpEncoder:
         """Length of the model's vectors; the first time this asks the server."""
         return int(self.encode(["dimensions"]).shape[1])
 
+    def reads(self, text: str) -> bool:
+        """Any text: models at servers know many languages."""
+        return bool(text.strip())
+
     def encode(self, texts: Sequence[str]) -> Floats:
         """Encode texts as unit rows, float32 [texts, dimensions]."""
         import numpy as np

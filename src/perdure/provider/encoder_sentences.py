@@ -56,6 +56,10 @@ class SentenceTransformersEncoder:
         found: Floats = np.asarray(rows, np.float32).reshape(len(texts), -1)
         return found
 
+    def reads(self, text: str) -> bool:
+        """Any text: which languages a model knows is the choice of who configured it."""
+        return bool(text.strip())
+
     def token_states(self, text: str) -> None:  # noqa: ARG002 - the protocol's word
         """Give nothing: late interaction is calibrated for the packaged encoder only."""
         return

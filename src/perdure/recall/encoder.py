@@ -36,6 +36,10 @@ class Encoder(Protocol):
         """Encode texts as rows of unit length, float32 [texts, dimensions]."""
         ...
 
+    def reads(self, text: str) -> bool:
+        """Whether this encoder knows the text's language enough for its vector to mean anything."""
+        ...
+
     def token_states(self, text: str) -> tuple[Sequence[int], Floats] | None:
         """Give ids of a text's word pieces and a state for each in its context, float32 [pieces, d].
 

@@ -145,16 +145,21 @@ def _ranked(
     if mode == "lexical":
         return ("lexical",), by_words(corpus, question, depth, accepted)
     first = ("key",) if mode == "fused" else ()
-    if encoder is None:
+    if encoder is None or (first and not encoder.reads(question)):
         return (*first, "lexical"), by_words(corpus, question, depth, accepted)
+    if not encoder.reads(question):
+        return ("semantic",), []
     mixed = mode == "fused"
     found = by_meaning(corpus, question, depth, encoder, accepted, with_words=mixed)
     if not mixed:
         return ("semantic",), found
     vectors = corpus.vectors(encoder)
-    if found and len(vectors) == len(corpus):
+    read = {
+        each for each, told_of in corpus.documents.items() if each in vectors and encoder.reads(told(told_of))
+    }
+    if found and len(read) == len(corpus):
         return ("key", "lexical", "semantic"), found
-    rest = by_words(corpus, question, depth, lambda each: accepted(each) and not (found and each in vectors))
+    rest = by_words(corpus, question, depth, lambda each: accepted(each) and not (found and each in read))
     mixed_up = sorted([*found, *rest], key=lambda each: -each.chance)  # stable: ranks of each way stay
     return ("key", "lexical", "semantic"), mixed_up[:depth]
 

@@ -89,6 +89,7 @@ class Signals(msgspec.Struct, frozen=True):
 
 def find_lines(corpus: Corpus, question: str, *, limit: int, encoder: Encoder | None, now_ms: int) -> Answer:
     """Give up to `limit` lines, the best first; none if no line has a word or a meaning of the question."""
+    encoder = encoder if encoder is not None and encoder.reads(question) else None
     searches = ("lexical",) if encoder is None else ("lexical", "semantic")
     if not len(corpus):
         return Answer(hits=(), nearest=(), searches=searches)

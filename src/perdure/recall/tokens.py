@@ -121,6 +121,15 @@ def mostly_latin(text: str) -> bool:
     return 2 * latin >= len(letters)
 
 
+@lru_cache(maxsize=16_384)
+def reads_as_english(text: str) -> bool:
+    """Say whether an English encoder can read a text: most letters are Latin, and there is something to read.
+
+    What it cannot read becomes one unknown piece, and two unknown pieces look like the same word.
+    """
+    return mostly_latin(text) and any(char.isascii() and char.isalnum() for char in text)
+
+
 def _plain(text: str) -> str:
     if text.isascii():
         return text

@@ -95,9 +95,9 @@ def by_meaning(
 ) -> list[Candidate]:
     """Rank the entries that have vectors by cosine and, if `with_words`, by names that stand in them.
 
-    The packaged encoder reads English. With `with_words`, a question that is mostly in another alphabet is
-    ranked by whichever of words and meaning gives an entry the better chance. Nothing is found if the encoder
-    gives vectors of another length than those that are kept.
+    Entries that the encoder cannot read are left out. With `with_words`, a question that is mostly in another
+    alphabet is ranked by whichever of words and meaning gives an entry the better chance. Nothing is found if
+    the encoder gives vectors of another length than those that are kept.
     """
     vectors = corpus.vectors(encoder)
     asked = encoder.encode([question])[0]
@@ -109,7 +109,7 @@ def by_meaning(
     ranks = {
         doc_id: cosine + NAMES_SHARE * names.get(doc_id, 0.0)
         for doc_id, cosine in near.items()
-        if accepted(doc_id)
+        if accepted(doc_id) and encoder.reads(told(corpus.documents[doc_id]))
     }
     chosen = best(ranks, depth)
     states = encoder.token_states(question)

@@ -139,13 +139,18 @@ class RecallService:
 
     def prune(self, scope: str) -> None:
         """Take out of the index what belongs to no entry of the scope's branches any more."""
-        for row in self._memory.branches(scope):
+        rows = self._memory.branches(scope)
+        there = {row.branch_id for row in rows}
+        for part in self._index.branches(scope):
+            if part.branch_id not in there:
+                self._index.keep_only(part, frozenset())
+        for row in rows:
             if row.problem:
                 continue
             branch = self._memory.branch(scope, row.branch_id)
             if branch is not None:
-                part = _part(_Place(0, scope, branch))
-                self._index.keep_only(part.part, versions_of(part.documents))
+                standing = _part(_Place(0, scope, branch))
+                self._index.keep_only(standing.part, versions_of(standing.documents))
 
     # -- what is searched
 

@@ -29,6 +29,7 @@ PART_BYTES_MAX = 64 * 1024 * 1024
 _PREFIX = "recall-"
 _DIGEST_BYTES = 32
 _NAME_BYTES = 16
+_BRANCH_DIGITS = 16
 
 
 class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,6 +63,13 @@ class FileIndex:
         """See `FeatureIndex.save`."""
         named = {self._name(version): data for version, data in features.items()}
         return self._write(part, _Stored(encoder, self._name(source), named))
+
+    def branches(self, scope: str) -> tuple[BranchPart, ...]:
+        """See `FeatureIndex.branches`."""
+        with contextlib.suppress(StorageError):
+            tails = [path.rpartition("-")[2] for path in paths_of_scope(self._disk, scope)]
+            return tuple(BranchPart(scope, tail) for tail in tails if len(tail) == _BRANCH_DIGITS)
+        return ()
 
     def keep_only(self, part: Part, versions: frozenset[str]) -> bool:
         """See `FeatureIndex.keep_only`. What cannot be read or written anew is removed."""
@@ -102,6 +110,7 @@ class FileIndex:
         try:
             if len(data) > PART_BYTES_MAX or self._records.stops.standing():
                 return False
+            self._records.ensure_folders(layout.INDEX)
             with self._disk.temporary(data) as temporary:
                 temporary.replace(path_of(part))
         except StorageError:
