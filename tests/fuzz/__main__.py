@@ -83,9 +83,12 @@ def _passed(name: str, seconds: float, seed: int) -> bool:
     """Run one target in its process, and say now and then how far it is."""
     words = ["--here", "--target", name, "--seconds", f"{seconds:.3f}", "--seed", str(seed)]
     begun = time.monotonic()
-    with unhearing():
-        process = subprocess.Popen([sys.executable, "-m", "tests.fuzz", *words])
+    process: subprocess.Popen[bytes] | None = None
     try:
+        with (
+            unhearing()
+        ):  # a Ctrl-C that was held back is heard at its end, with the process there to be ended
+            process = subprocess.Popen([sys.executable, "-m", "tests.fuzz", *words])
         while True:
             try:
                 return process.wait(EVERY_SECONDS) == 0
@@ -93,8 +96,9 @@ def _passed(name: str, seconds: float, seed: int) -> bool:
                 left = max(0.0, seconds - (time.monotonic() - begun))
                 print(f"{name}: {inputs_so_far(name):,} inputs, {left:.0f} s left for it", flush=True)
     finally:
-        process.kill()
-        process.wait()
+        if process is not None:
+            process.kill()
+            process.wait()
 
 
 if __name__ == "__main__":

@@ -82,8 +82,15 @@ def logged_disk(folder: Path, image: Path, log: Path) -> Iterator[Path]:
     """The image as a file whose writes are logged."""
     folder.mkdir()
     command: Sequence[str | Path] = (sys.executable, "-m", "tests.machine.blocklog", folder, image, log)
-    with unhearing():
-        started = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    started: subprocess.Popen[bytes] | None = None
+    try:
+        with unhearing():
+            started = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    except KeyboardInterrupt:  # it was held back until the server was there
+        if started is not None:
+            started.kill()
+            started.wait()
+        raise
     with started as server:
         disk, until = folder / blocklog.DISK, time.monotonic() + WAIT_SECONDS
         try:
