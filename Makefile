@@ -62,7 +62,7 @@ format: $(STAMP) ## format the code and repair what Ruff can repair
 .PHONY: coverage
 coverage: $(STAMP) ## require every branch of src/perdure/core to be taken by tests/unit and tests/model
 	@mkdir -p build
-	@$(PYTHON) -m coverage run -m pytest -q tests/unit tests/model
+	@$(PYTHON) -m coverage run -m pytest -q tests/unit tests/model --ignore tests/unit/test_long_runs.py
 	@$(PYTHON) -m coverage report
 
 .PHONY: trace

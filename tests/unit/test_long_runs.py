@@ -129,6 +129,6 @@ def test_ctrl_c_while_processes_start_is_heard_afterwards() -> None:
     """Inside `unhearing` nothing is lost: the signal waits, and ends the block of `interruptible`."""
     heard_early = True
     with interruptible() as stop, unhearing():
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         heard_early = stop.happened
     assert (heard_early, stop.happened) == (False, True)
