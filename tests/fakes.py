@@ -202,15 +202,22 @@ class Rig:
         """Foreground memory."""
         return MemoryService(self.memory, scope, clock=self.clock, ids=self.ids)
 
-    def capture(self, found: list[RawTurn], *, session: str = SESSION, observe: bool = False) -> Captured:
-        """Take turns in as review jobs of the main branch."""
+    def capture(
+        self,
+        found: list[RawTurn],
+        *,
+        session: str = SESSION,
+        branch_id: str = MAIN_BRANCH,
+        observe: bool = False,
+    ) -> Captured:
+        """Take turns in as review jobs of a branch, by default of main."""
         service = CaptureService(self.coverage, clock=self.clock, release="1")
         return service.capture(
             host="pi",
             session=session,
             turns=found,
             project=PROJECT,
-            branch_id=MAIN_BRANCH,
+            branch_id=branch_id,
             mode="observe" if observe else "admit",
         )
 

@@ -299,7 +299,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a certificate for 127.0.0.1 that nobody has signed, with its key in the same file."""
     openssl = shutil.which("openssl")
     if openssl is None:
-        pytest.skip("making a certificate needs the openssl command")
+        pytest.skip("no openssl command here: without a certificate there is no TLS server to be refused")
     path = tmp_path_factory.mktemp("tls") / "server.pem"
     made = subprocess.run(
         f"{openssl} req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=loopback "

@@ -93,7 +93,7 @@ def outside(perdure: Perdure, *words: str, **more: object) -> subprocess.Complet
 
 
 @pytest.mark.requirement("G-07")
-@pytest.mark.skipif(not FULL.exists(), reason="no device that is always full")
+@pytest.mark.skipif(not FULL.exists(), reason="this system, such as macOS, has no /dev/full")
 @pytest.mark.parametrize("words", [("show",), ("inject",), ("--help",), ("help", "show"), ("--version",)])
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_full_standard_output_is_said_in_one_line(
@@ -110,7 +110,7 @@ def test_a_full_standard_output_is_said_in_one_line(
 
 
 @pytest.mark.requirement("G-07")
-@pytest.mark.skipif(not FULL.exists(), reason="no device that is always full")
+@pytest.mark.skipif(not FULL.exists(), reason="this system, such as macOS, has no /dev/full")
 def test_an_error_on_full_streams_keeps_its_status(perdure: Perdure) -> None:
     """Neither a full standard output with --json nor a full standard error changes what happened."""
     with FULL.open("wb") as full:

@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from perdure.service.branches import BranchService
 from perdure.service.capture import CaptureService
 from tests.crash.checks import need
-from tests.fakes import PROJECT, SESSION, Rig, turns
+from tests.fakes import PROJECT, SESSION, turns
 from tests.faults.stages import PORT, before_operation, home, process
+from tests.services import branch_service
 from tests.simulated_disk import Crashed
 
 _NAME = "trial"
-
-
-def _branches(rig: Rig) -> BranchService:
-    return BranchService(
-        queue=rig.queue,
-        attempts=rig.attempts,
-        memory=rig.memory,
-        claims=rig.claims,
-        scope=PROJECT,
-        clock=rig.clock,
-        ids=rig.ids,
-    )
 
 
 def forked_again_under_the_same_name() -> None:
@@ -36,7 +24,7 @@ def forked_again_under_the_same_name() -> None:
     capture.capture(host="pi", session=SESSION, turns=evidence, project=PROJECT, branch_id=first.branch_id)
     before_operation(disk, "link", ".done", lambda: disk.kill("user"))
     with suppress(Crashed):
-        _branches(user).remove(_NAME)
+        branch_service(user).remove(_NAME)
     worker = process(disk, "worker")
     worker.memory_service().fork(_NAME)
     worker.drain()

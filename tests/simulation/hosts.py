@@ -44,7 +44,7 @@ def _say(part: Part, session: str) -> None:
 def _capture(part: Part, session: str) -> None:
     ledger = part.ledger
     found = list(ledger.sessions[session])
-    captured = part.rig.capture_session(
+    captured = part.rig.capture(
         [_raw(turn, place) for place, turn in enumerate(found)],
         session=hashlib.sha256(session.encode()).hexdigest()[:32],
         branch_id=part.house.branch_ids[int(session[-1]) % 2],

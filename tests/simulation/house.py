@@ -10,9 +10,7 @@ import msgspec
 from perdure.authority.filesystem import layout
 from perdure.authority.filesystem.home import LAYOUT_VERSION, Format
 from perdure.core.budget import Limits
-from perdure.core.evidence import RawTurn
 from perdure.core.record import record_digest, seal
-from perdure.service.capture import Captured, CaptureService
 from perdure.service.curate import FENCED
 from perdure.service.retention import Retention
 from perdure.service.work import Worker
@@ -53,20 +51,6 @@ class SimRig(Rig):
             return None
         self.misfit = True
         return f"the home has policy {found.policy}"
-
-    def capture_session(
-        self, found: list[RawTurn], *, session: str, branch_id: str, observe: bool
-    ) -> Captured:
-        """Take a session's turns in as review jobs of that branch."""
-        service = CaptureService(self.coverage, clock=self.clock, release="1")
-        return service.capture(
-            host="pi",
-            session=session,
-            turns=found,
-            project=PROJECT,
-            branch_id=branch_id,
-            mode="observe" if observe else "admit",
-        )
 
     def retention(self) -> Retention:
         """See `Rig.retention`."""
