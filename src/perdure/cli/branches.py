@@ -12,10 +12,11 @@ from perdure.cli import values
 from perdure.cli.command import Answer, Command, Context
 from perdure.cli.jobs import short_id
 from perdure.cli.paint import Paint
-from perdure.cli.shapes import change_json, counted, date, one_line, table, written_json, written_text
+from perdure.cli.shapes import counted, date, one_line, table, written_text
 from perdure.core.admission import Revision, RevisionTombstone
 from perdure.core.exchange import diff
 from perdure.core.structural import Revision2, what_it_did
+from perdure.hosts.documents import change_json, written_json
 
 _BOTH = frozenset({"branch", "user"})
 

@@ -13,10 +13,11 @@ from perdure.app import App
 from perdure.authority.filesystem import layout
 from perdure.cli.command import Answer, Command, Context
 from perdure.cli.outside import read_text, write_text
-from perdure.cli.shapes import change_json, counted, written_json, written_text
+from perdure.cli.shapes import counted, written_text
 from perdure.core.exchange import diff, shown
 from perdure.core.secrets import find_secrets
 from perdure.errors import PerdureError, UsageError
+from perdure.hosts.documents import change_json, written_json
 from perdure.service.exchange import FilePlan, Format
 
 _BOTH = frozenset({"branch", "user"})

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from perdure.cli.command import Answer, Command, Context
-from perdure.cli.shapes import change_json, counted, date, exposure_json, table, until
+from perdure.cli.shapes import counted, date, exposure_json, table, until
 from perdure.core.attempt import Attempt
 from perdure.core.budget import exposure
 from perdure.core.exchange import diff
+from perdure.hosts.documents import change_json
 from perdure.service.jobs import IDENTITY_DIGITS, SHORT_DIGITS, JobDetail, JobRow
 
 DEAD = "dead-lettered"

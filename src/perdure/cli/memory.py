@@ -10,18 +10,10 @@ from perdure.authority.filesystem import projects
 from perdure.cli.command import Answer, Command, Context, text_argument
 from perdure.cli.jobs import short_id
 from perdure.cli.paint import Paint
-from perdure.cli.shapes import (
-    branch_json,
-    counted,
-    date,
-    entry_json,
-    one_line,
-    table,
-    written_json,
-    written_text,
-)
+from perdure.cli.shapes import counted, date, one_line, table, written_text
 from perdure.core.memory import BRANCH_CHARS_MAX, Branch, Entry
 from perdure.errors import NotFound, UsageError
+from perdure.hosts.documents import branch_json, entry_json, written_json
 from perdure.service.purge import Purged
 
 _BOTH = frozenset({"branch", "user"})

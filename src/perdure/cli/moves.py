@@ -7,8 +7,9 @@ import argparse
 from perdure.app import USER_SCOPE
 from perdure.authority.filesystem import layout
 from perdure.cli.command import Answer, Command, Context
-from perdure.cli.shapes import counted, entry_json, one_line
+from perdure.cli.shapes import counted, one_line
 from perdure.errors import NotFound
+from perdure.hosts.documents import entry_json
 from perdure.service.moves import MovedEntries, holds_entries
 
 _REFUSED = (

@@ -6,13 +6,12 @@ import argparse
 from collections.abc import Iterable
 from typing import Any, get_args
 
-import msgspec
-
 from perdure.cli import values
 from perdure.cli.command import Answer, Command, Context, text_argument, use_one_thread
 from perdure.cli.paint import Paint
-from perdure.cli.shapes import counted, date, entry_json, one_line
+from perdure.cli.shapes import counted, date, one_line
 from perdure.errors import UsageError
+from perdure.hosts.documents import line_json, recalled_json
 from perdure.recall.found import Mode, Why
 from perdure.service.recalled import (
     Provenance,
@@ -63,8 +62,8 @@ def _from_memory(context: Context, question: str, mode: Mode, found: Recalled) -
         "question": question,
         "mode": mode,
         **_searched_json(found),
-        "entries": [_entry_json(each) for each in found.entries],
-        "nearest": [_entry_json(each) for each in found.nearest] if explain else [],
+        "entries": [recalled_json(each) for each in found.entries],
+        "nearest": [recalled_json(each) for each in found.nearest] if explain else [],
     }
     shown = [_entry_text(each, context, explain=explain) for each in found.entries]
     near = [_entry_text(each, context, explain=True) for each in found.nearest] if explain else []
@@ -79,8 +78,8 @@ def _from_evidence(context: Context, question: str, found: RecalledEvidence) -> 
         "mode": "evidence",
         **_searched_json(found),
         "searched": found.searched,
-        "lines": [_line_json(each) for each in found.lines],
-        "nearest": [_line_json(each) for each in found.nearest] if explain else [],
+        "lines": [line_json(each) for each in found.lines],
+        "nearest": [line_json(each) for each in found.nearest] if explain else [],
     }
     shown = [_line_text(each, context.paint, explain=explain) for each in found.lines]
     near = [_line_text(each, context.paint, explain=True) for each in found.nearest] if explain else []
@@ -113,33 +112,6 @@ def _warning(context: Context, found: Recalled | RecalledEvidence, *, asked: boo
         left = counted(found.pending, "text")
         parts.append(f"{left} searched by words alone so far; recall again to go on encoding.")
     return " ".join(parts)
-
-
-def _entry_json(each: RecalledEntry) -> dict[str, Any]:
-    return entry_json(each.entry) | {
-        "scope": each.scope,
-        "branch": each.branch,
-        "score": round(each.score, 4),
-        "margin": round(each.margin, 4),
-        "provenance": msgspec.to_builtins(each.provenance),
-        "why": msgspec.to_builtins(each.why),
-    }
-
-
-def _line_json(each: RecalledLine) -> dict[str, Any]:
-    return {
-        "text": each.text,
-        "role": each.role,
-        "host": each.host,
-        "session": each.session,
-        "turn": each.turn_id,
-        "line": each.line_id,
-        "job": each.job_id,
-        "settled_ms": each.settled_ms,
-        "score": round(each.score, 4),
-        "margin": round(each.margin, 4),
-        "why": msgspec.to_builtins(each.why),
-    }
 
 
 def _entry_text(each: RecalledEntry, context: Context, *, explain: bool) -> str:

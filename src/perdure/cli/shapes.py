@@ -1,71 +1,17 @@
-"""How entries, branches and changes look: as JSON and as text. The same in every command."""
+"""How changes, amounts and dates look as text. The same in every command."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
 
 from perdure.cli.paint import Paint
 from perdure.core.budget import Amount, Exposure
 from perdure.core.exchange import diff
-from perdure.core.memory import BRANCH_CHARS_MAX, Branch, Change, Entry, entry_digest
 from perdure.service.remember import Written
 
 NANODOLLARS = 1_000_000_000
 JOB_DIGITS_SHOWN = 12
-
-
-def entry_json(entry: Entry) -> dict[str, Any]:
-    """All of an entry, with its digest."""
-    return {
-        "id": entry.entry_id,
-        "text": entry.text,
-        "kind": entry.kind,
-        "key": entry.key,
-        "importance": entry.importance,
-        "origin": entry.origin,
-        "created_ms": entry.created_ms,
-        "updated_ms": entry.updated_ms,
-        "digest": entry_digest(entry),
-    }
-
-
-def branch_json(branch: Branch) -> dict[str, Any]:
-    """What names a branch and its state, without the entries."""
-    return {
-        "branch": branch.name,
-        "branch_id": branch.branch_id,
-        "scope": branch.project,
-        "parent": branch.parent,
-        "seq": branch.seq,
-        "digest": branch.digest,
-        "characters": branch.chars,
-        "characters_max": BRANCH_CHARS_MAX,
-    }
-
-
-def change_json(change: Change) -> dict[str, Any]:
-    """An entry before and after a change."""
-    return {
-        "id": change.entry_id,
-        "index": change.index,
-        "before": entry_json(change.before) if change.before is not None else None,
-        "after": entry_json(change.after) if change.after is not None else None,
-    }
-
-
-def written_json(written: Written) -> dict[str, Any]:
-    """What a foreground change did."""
-    return {
-        "changed": written.changed,
-        "branch": written.branch,
-        "seq": written.seq,
-        "digest": written.digest,
-        "entry": entry_json(written.entry) if written.entry is not None else None,
-        "changes": [change_json(change) for change in written.changes],
-        "similar": [entry_json(entry) for entry in written.similar],
-    }
 
 
 def written_text(written: Written, paint: Paint, *, unchanged: str) -> str:
