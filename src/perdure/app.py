@@ -12,45 +12,40 @@ from perdure.authority.filesystem import index, layout, projects
 from perdure.authority.filesystem.attempts import FileAttempts
 from perdure.authority.filesystem.claims import Beat, FileClaims
 from perdure.authority.filesystem.coverage import FileCoverage
-from perdure.authority.filesystem.erase import FileErase
-from perdure.authority.filesystem.exposure import FileExposures
 from perdure.authority.filesystem.home import POLICY_VERSION, Home, make_home, open_home, start_writing
 from perdure.authority.filesystem.index import FileIndex
-from perdure.authority.filesystem.inspect import FileInspect
 from perdure.authority.filesystem.memory import FileMemory
 from perdure.authority.filesystem.project import Project, find_project
 from perdure.authority.filesystem.queue import FileQueue
-from perdure.authority.filesystem.retain import FileLedger, FileRetain
 from perdure.authority.filesystem.system import RealClock, RealIds
-from perdure.authority.shadow import Shadow
 from perdure.config import Config, Recall, Reviewer, load_config
 from perdure.core.attempt import Usage
 from perdure.core.memory import main_branch_id
 from perdure.errors import ConfigError
 from perdure.ports.provider import Provider
-from perdure.service.adoption import charge_rest_of_day
-from perdure.service.branches import BranchService
-from perdure.service.budget import BudgetService
-from perdure.service.capture import CaptureService
-from perdure.service.curate import Curator, Profile
-from perdure.service.exchange import ExchangeService
-from perdure.service.inject import InjectService
-from perdure.service.jobs import JobsService
-from perdure.service.moves import MoveService
-from perdure.service.probe import ProbeService, is_probe
-from perdure.service.publish import Log
-from perdure.service.purge import PurgeService
-from perdure.service.remember import MemoryService
-from perdure.service.restore import RestoreService
-from perdure.service.retention import Retention
-from perdure.service.verify import VerifyService
-from perdure.service.work import Worker
 
-# What searches is loaded by the first search; these names are only for types.
+# A use case is loaded by who asks for it: a command that lists entries waits for no reviewer. These names
+# are only for types.
 if TYPE_CHECKING:
+    from perdure.authority.shadow import Shadow
     from perdure.recall.engine import Encoder
+    from perdure.service.branches import BranchService
+    from perdure.service.budget import BudgetService
+    from perdure.service.capture import CaptureService
     from perdure.service.evidence_recall import EvidenceRecallService
+    from perdure.service.exchange import ExchangeService
+    from perdure.service.inject import InjectService
+    from perdure.service.jobs import JobsService
+    from perdure.service.moves import MoveService
+    from perdure.service.probe import ProbeService
+    from perdure.service.publish import Log
+    from perdure.service.purge import PurgeService
     from perdure.service.recall import RecallService
+    from perdure.service.remember import MemoryService
+    from perdure.service.restore import RestoreService
+    from perdure.service.retention import Retention
+    from perdure.service.verify import VerifyService
+    from perdure.service.work import Worker
 
 USER_SCOPE = layout.USER_SCOPE
 DEFAULT_ADDRESSES = {
@@ -126,6 +121,8 @@ class App:
 
     def charge_adoption(self) -> str | None:
         """Count the rest of today's limits of a paid reviewer as unknown, before a home is adopted."""
+        from perdure.service.adoption import charge_rest_of_day
+
         if not self.provider.paid:
             return None
         return charge_rest_of_day(
@@ -160,10 +157,14 @@ class App:
 
     def memory_service(self, scope: str) -> MemoryService:
         """Foreground memory of a project key, or of "user"."""
+        from perdure.service.remember import MemoryService
+
         return MemoryService(self.memory, scope, clock=self.clock, ids=self.ids)
 
     def branch_service(self, scope: str) -> BranchService:
         """Names and removals of branches of a project key, or of "user"."""
+        from perdure.service.branches import BranchService
+
         return BranchService(
             queue=self.queue,
             attempts=self.attempts,
@@ -177,14 +178,21 @@ class App:
 
     def move_service(self, scope: str) -> MoveService:
         """Moves out of a project key's memory, or out of "user"."""
+        from perdure.service.moves import MoveService
+
         return MoveService(self.memory, scope, clock=self.clock, ids=self.ids)
 
     def capture_service(self) -> CaptureService:
         """Evidence capture."""
+        from perdure.service.capture import CaptureService
+
         return CaptureService(self.coverage, clock=self.clock, release=__version__)
 
     def inject_service(self) -> InjectService:
         """The injected block."""
+        from perdure.authority.filesystem.exposure import FileExposures
+        from perdure.service.inject import InjectService
+
         budget = self.config.injection
         return InjectService(
             self.memory,
@@ -231,10 +239,14 @@ class App:
 
     def exchange_service(self, scope: str) -> ExchangeService:
         """Files in and out of a project key's memory, or of "user"."""
+        from perdure.service.exchange import ExchangeService
+
         return ExchangeService(self.memory, scope, clock=self.clock, ids=self.ids)
 
     def jobs_service(self) -> JobsService:
         """What became of jobs, and the user's orders about them."""
+        from perdure.service.jobs import JobsService
+
         return JobsService(
             queue=self.queue,
             attempts=self.attempts,
@@ -248,6 +260,9 @@ class App:
 
     def budget_service(self) -> BudgetService:
         """What reviews have cost."""
+        from perdure.authority.filesystem.retain import FileLedger
+        from perdure.service.budget import BudgetService
+
         return BudgetService(
             self.attempts,
             FileLedger(self.records, self.attempts, self._closed),
@@ -260,6 +275,9 @@ class App:
 
     def retention(self) -> Retention:
         """What takes expired records away."""
+        from perdure.authority.filesystem.retain import FileLedger, FileRetain
+        from perdure.service.retention import Retention
+
         return Retention(
             retain=FileRetain(self.records, self.claims),
             ledger=FileLedger(self.records, self.attempts, self._closed),
@@ -272,6 +290,9 @@ class App:
 
     def purge_service(self) -> PurgeService:
         """Forget everywhere."""
+        from perdure.authority.filesystem.erase import FileErase
+        from perdure.service.purge import PurgeService
+
         return PurgeService(
             erase=FileErase(self.records),
             queue=self.queue,
@@ -286,21 +307,33 @@ class App:
 
     def verify_service(self) -> VerifyService:
         """What checks every record."""
+        from perdure.authority.filesystem.inspect import FileInspect
+        from perdure.service.verify import VerifyService
+
         return VerifyService(FileInspect(self.records), self.claims)
 
     def restore_service(self) -> RestoreService:
         """What mends branches that records prove."""
+        from perdure.authority.filesystem.inspect import FileInspect
+        from perdure.service.restore import RestoreService
+
         return RestoreService(FileInspect(self.records), self.memory)
 
     def shadow(self) -> Shadow:
         """The observer in SQLite."""
+        from perdure.authority.shadow import Shadow
+
         return Shadow(self.records)
 
     def _closed(self, job_id: str) -> bool:
+        from perdure.service.probe import is_probe
+
         return is_probe(job_id) or self.queue.outcome(job_id) is not None
 
     def probe_service(self) -> ProbeService:
         """The test call to the reviewer."""
+        from perdure.service.probe import ProbeService
+
         return ProbeService(
             attempts=self.attempts,
             claims=self.claims,
@@ -326,6 +359,9 @@ class App:
 
     def worker(self, *, only_project: str | None = None, provider: Provider | None = None) -> Worker:
         """The review engine."""
+        from perdure.service.curate import Curator, Profile
+        from perdure.service.work import Worker
+
         profile = Profile(
             policy=self.config.retries,
             limits=self.config.limits.limits(),

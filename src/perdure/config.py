@@ -6,7 +6,6 @@ import math
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Iterator
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -160,6 +159,10 @@ def load_config(path: str) -> Config:
 
 
 def _parsed(path: str, data: bytes) -> dict[str, object]:
+    if not data:
+        return {}
+    import tomllib
+
     try:
         text = data.decode("utf-8")
         if _LONG_KEY.search(text):

@@ -31,7 +31,7 @@ from perdure.core.inject import _OPENERS
 from perdure.core.memory import Branch, Entry, empty_main, main_branch_id
 from perdure.core.record import RECORD_BYTES_MAX
 from perdure.core.secret_views import View, folded
-from perdure.core.text import neutralize_fence
+from perdure.core.text_meaning import neutralize_fence
 from tests.e2e.command_line import Perdure, process
 
 WORDS = st.sampled_from(

@@ -74,10 +74,11 @@ def test_explain_gives_reasons_and_provenance(filled: Perdure) -> None:
 def test_without_an_encoder_one_line_says_so(filled: Perdure, perdure_home: Path) -> None:
     """On standard error, so that standard output is the answer alone; not for a mode that needs none."""
     (perdure_home / "config.toml").write_text('[recall]\nencoder = "none"\n')
-    said = filled("recall", "api port")
+    said = filled("recall", "which port has the api?")
     assert said.err.count("\n") == 1
     assert "recall.encoder is none" in said.err
     assert filled("recall", "api port", "--mode", "exact").err == ""
+    assert filled("recall", "api port").err == "", "a key decides, whatever encoder there is"
     assert "needs an encoder" in filled("recall", "port", "--mode", "semantic", status=2).err
     assert filled.json("recall", "api port")["encoder"] is None
 
@@ -85,13 +86,13 @@ def test_without_an_encoder_one_line_says_so(filled: Perdure, perdure_home: Path
 @pytest.mark.requirement("R-08", "M-12")
 def test_what_was_forgotten_is_not_found_and_in_no_file_of_the_index(filled: Perdure) -> None:
     """After forget the entry is no answer and no miss, and after a purge no file derived from it stands."""
-    filled("recall", "api port")
+    filled("recall", "which port has the api?")
     filled("forget", "api port")
     found = filled.json("recall", "api port 4100", "--explain", "--limit", "50", status=4)
     assert "4100" not in str(found["nearest"])
     index = Path(filled.home, "index")
     assert [path.name for path in index.iterdir() if b"listens" in path.read_bytes()] == []
-    filled("recall", "deploy command")
+    filled("recall", "how is it deployed?")
     filled("forget", "deploy command", "--everywhere", "--yes")
     assert [path.name for path in index.iterdir() if path.name.startswith("recall-")] == []
     filled("verify")
@@ -102,7 +103,7 @@ def test_forget_takes_the_vectors_along_at_once(filled: Perdure, monkeypatch: py
     """After forget, and before any recall, the index has lost that entry's part and kept the others'."""
     encoder = WordEncoder()
     monkeypatch.setattr(app, "make_encoder", lambda _recall: encoder)
-    filled("recall", "api port")
+    filled("recall", "which port has the api?")
     (file,) = (path for path in Path(filled.home, "index").iterdir() if path.name.startswith("recall-"))
     before = file.stat().st_size
     filled("forget", "api port")

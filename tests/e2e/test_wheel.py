@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DEPENDENCIES = ("msgspec", "numpy", "platformdirs", "rfc8785", "snowballstemmer")
+DEPENDENCIES = ("msgspec", "numpy", "platformdirs", "pystemmer", "rfc8785")
 TIMEOUT_SECONDS = 120
 
 pytestmark = pytest.mark.xdist_group("wheel")

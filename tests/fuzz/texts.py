@@ -15,15 +15,14 @@ from perdure.core.sanitising import sanitised_text
 from perdure.core.secret_views import View, folded
 from perdure.core.secrets import find_secrets
 from perdure.core.text import (
-    _FRAME,
     FENCE_CLOSE,
     FENCE_OPEN,
     check_entry_text,
     check_key,
     clean_evidence_text,
-    neutralize_fence,
     normalize_key,
 )
+from perdure.core.text_meaning import _FRAME, neutralize_fence
 from perdure.errors import Refused, TextRefused, UsageError
 from tests.core_values import Counting, branch, entry
 from tests.fuzz.hard import text_bytes

@@ -9,7 +9,7 @@ import pytest
 
 from perdure.core.memory import Add, Branch, EditRefused, Replace, plan
 from perdure.core.proposal import Malformed, check_kind, parse_proposal
-from perdure.core.text import check_fact
+from perdure.core.text_meaning import check_fact
 from perdure.errors import TextRefused
 
 PASSWORD = f"Falcon-{secrets.randbelow(9000) + 1000}{secrets.token_hex(2)}"

@@ -162,7 +162,7 @@ def test_a_version_is_encoded_once_and_then_read_from_the_index() -> None:
     """A second process encodes only the question; after one change, only that entry too."""
     rig = filled()
     first = WordEncoder()
-    opened(rig, first).recall(PROJECT, "deploy command")
+    opened(rig, first).recall(PROJECT, "how is it deployed?")
     entries = {text for _, text in FACTS}
     assert {text for text in entries if any(text in said for said in first.encoded)} == entries
     second = WordEncoder()
@@ -207,7 +207,7 @@ def test_another_encoder_indexes_anew_and_is_never_mixed() -> None:
 def test_no_file_of_the_index_holds_a_text() -> None:
     """After a recall with an encoder no word of an entry or of its key stands in the index."""
     rig = filled()
-    opened(rig, WordEncoder()).recall(PROJECT, "deploy command")
+    opened(rig, WordEncoder()).recall(PROJECT, "how is it deployed?")
     data = rig.disk.read(path_of(PART), bytes_max=1_000_000)
     assert data is not None
     for key, text in FACTS:
@@ -220,7 +220,7 @@ def test_pruning_takes_out_what_was_forgotten_and_leaves_the_rest() -> None:
     """After forget and prune the features are gone without a recall, and the others need no encoding."""
     rig = filled()
     service = opened(rig, WordEncoder())
-    service.recall(PROJECT, "deploy command")
+    service.recall(PROJECT, "how is it deployed?")
     before = rig.disk.read(path_of(PART), bytes_max=1_000_000)
     rig.memory_service().forget("api port")
     opened(rig).prune(PROJECT)
@@ -231,6 +231,19 @@ def test_pruning_takes_out_what_was_forgotten_and_leaves_the_rest() -> None:
     again = WordEncoder()
     opened(rig, again).recall(PROJECT, "how?")
     assert again.encoded == ["how?"] or not any("make ship" in said for said in again.encoded)
+
+
+@pytest.mark.requirement("R-01")
+def test_a_key_is_answered_without_the_encoder() -> None:
+    """An exact key decides, so that no model is loaded and no service is asked."""
+    rig = filled()
+    encoder = WordEncoder()
+    found = opened(rig, encoder).recall(PROJECT, "deploy command")
+    assert found.entries[0].why.exact_key
+    assert found.encoder is None
+    assert encoder.encoded == []
+    opened(rig, encoder).recall(PROJECT, "how is it deployed?")
+    assert encoder.encoded != []
 
 
 @pytest.mark.requirement("M-12")
@@ -244,11 +257,11 @@ def test_what_is_forgotten_while_it_is_encoded_does_not_stay_in_the_index() -> N
             rig.memory_service().forget("api port")
             opened(rig).prune(PROJECT)
 
-    opened(rig, WordEncoder(before=forget)).recall(PROJECT, "api port")
+    opened(rig, WordEncoder(before=forget)).recall(PROJECT, "which port has the api?")
     stored = rig.disk.read(path_of(PART), bytes_max=1_000_000)
     clean = filled()
     clean.memory_service().forget("api port")
-    opened(clean, WordEncoder()).recall(PROJECT, "api port")
+    opened(clean, WordEncoder()).recall(PROJECT, "which port has the api?")
     wanted = clean.disk.read(path_of(PART), bytes_max=1_000_000)
     assert stored is not None
     assert wanted is not None

@@ -17,9 +17,9 @@ from perdure.core.text import (
     check_entry_text,
     check_key,
     clean_evidence_text,
-    neutralize_fence,
     normalize_key,
 )
+from perdure.core.text_meaning import neutralize_fence
 from perdure.errors import TextRefused
 from tests.quality.secret_corpus import Maker
 

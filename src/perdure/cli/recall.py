@@ -67,7 +67,8 @@ def _from_memory(context: Context, question: str, mode: Mode, found: Recalled) -
     }
     shown = [_entry_text(each, context, explain=explain) for each in found.entries]
     near = [_entry_text(each, context, explain=True) for each in found.nearest] if explain else []
-    warned = _warning(context, found, asked=mode in {"fused", "semantic"})
+    by_key = any(each.why.exact_key for each in found.entries)
+    warned = _warning(context, found, asked=mode in {"fused", "semantic"} and not by_key)
     return _answer(context.paint, data, shown, near, warned)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import io
 import json
 import os
 import sys
 import textwrap
+from collections.abc import Sequence
 from typing import NoReturn
 
 from perdure import __version__
@@ -192,7 +192,7 @@ def _resolve(words: list[str], shared: list[str]) -> tuple[str, list[str]]:
     if rest and rest[0] in {"--help", "-h"}:
         return first, []
     if rest and not rest[0].startswith("-"):
-        near = difflib.get_close_matches(rest[0], members(first), 1)
+        near = _near(rest[0], members(first))[:1]
         hint = (
             f"Did you mean perdure {first} {near[0]}?" if near else f"There are: {', '.join(members(first))}."
         )
@@ -202,12 +202,19 @@ def _resolve(words: list[str], shared: list[str]) -> tuple[str, list[str]]:
     return f"{first} {DEFAULTS[first]}", rest
 
 
+def _near(word: str, names: Sequence[str]) -> list[str]:
+    """Up to two names that a mistyped word may mean."""
+    import difflib  # only for who mistyped
+
+    return difflib.get_close_matches(word, names, 2)
+
+
 def _unknown(word: str) -> UsageError:
     if word.startswith("-"):
         msg = f"there is no option {word!r} before a command."
         return UsageError(msg, advice="perdure --help lists the commands.")
     names = sorted({name.split()[0] for name in MODULES})
-    near = [HINTS[word]] if word in HINTS else difflib.get_close_matches(word, names, 2)
+    near = [HINTS[word]] if word in HINTS else _near(word, names)
     hint = f"Did you mean {' or '.join(f'perdure {name}' for name in near)}?" if near else ""
     return UsageError(f"there is no command {word!r}.", advice=hint or "perdure --help lists the commands.")
 

@@ -107,6 +107,6 @@ def _shown(text: str) -> str:
         text.isascii() or not any(char in text for char in _ESCAPES)
     ):
         return text
-    from perdure.core.text import neutralize_fence
+    from perdure.core.text_meaning import neutralize_fence
 
     return neutralize_fence(text)

@@ -13,7 +13,7 @@ import msgspec
 
 from perdure.core.canonical import digest
 from perdure.core.record import Record, record_digest
-from perdure.core.text import ENTRY_CHARS_MAX, check_fact, normalize_key
+from perdure.core.text import ENTRY_CHARS_MAX, normalize_key
 from perdure.errors import TextRefused
 
 Importance = Literal["high", "normal", "low"]
@@ -318,6 +318,8 @@ def _checked(entry: Entry) -> Entry:
         msg = f"an entry holds at most {ENTRY_CHARS_MAX} characters, this one has {len(entry.text)}"
         raise EditRefused("too-long", msg)
     if entry.key is not None:
+        from perdure.core.text_meaning import check_fact
+
         try:
             check_fact(entry.key, entry.text)
         except TextRefused as refused:

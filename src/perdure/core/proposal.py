@@ -13,8 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from perdure.core.secrets import find_secrets
-from perdure.core.text import check_entry_text, check_fact, check_key
+from perdure.core.text import check_entry_text, check_key
 from perdure.errors import TextRefused
 
 OPERATIONS_MAX = 8
@@ -157,12 +156,16 @@ def check_kind(kind: str) -> str | None:
     """What is wrong with a kind's name, or None."""
     if not kind or len(kind) > KIND_CHARS_MAX or not kind.replace("-", "").replace("_", "").isalnum():
         return f"a kind is a word of letters, digits, - and _, at most {KIND_CHARS_MAX} long"
+    from perdure.core.secrets import find_secrets
+
     if find_secrets(kind):
         return "a kind must not look like a secret"
     return None
 
 
 def _text_fault(operation: Operation) -> str | None:
+    from perdure.core.text_meaning import check_fact
+
     try:
         if isinstance(operation, AddOp | ReplaceOp | MergeOp):
             check_entry_text(operation.text)

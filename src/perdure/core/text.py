@@ -6,16 +6,12 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from perdure.core.secret_views import View, folded, is_hidden, unescaped
-from perdure.core.secrets import find_secrets
-from perdure.core.text_rules import CONFUSABLES, FRAMES, INSTRUCTIONS
 from perdure.errors import TextRefused
 
 ENTRY_CHARS_MAX = 800
 KEY_CHARS_MAX = 120
 FENCE_OPEN = "<perdure-memory>"
 FENCE_CLOSE = "</perdure-memory>"
-BLOCKED = "[blocked]"
 
 _LINE_ENDS = re.compile(r"\r\n?")
 _BROKEN = re.compile(r"[\ud800-\udfff]")
@@ -40,17 +36,9 @@ _EMOJI = re.compile(
 )
 _VS_BASE = re.compile("[\\#*0-9]")
 _ZWNJ, _ZWJ, _TEXT_STYLE, _EMOJI_STYLE, _KEYCAP = "\u200c", "\u200d", "\ufe0e", "\ufe0f", "\u20e3"
-_MARKED_LATIN = re.compile(r"([a-z])[\u0300-\u036f]+")
-_SPACES = re.compile(r"\s+")
 _MARKS_MAX = 30
 """So many marks follow one letter at most (UAX 15, stream-safe text); sorting more takes quadratic time."""
 _MARKS = re.compile(rf"[^\w\x00-\x7f]{{{_MARKS_MAX + 1},}}")
-_INSTRUCTION = [re.compile(pattern) for pattern in INSTRUCTIONS]
-_FRAME = re.compile("|".join(f"(?:{pattern})" for pattern in FRAMES), re.IGNORECASE)
-_KEEP_ELSEWHERE = "Say where the secret is kept instead, for example in the keyring."
-_REPHRASE = (
-    "State it as a fact about the project, or as a preference; not as an order about how the model works."
-)
 
 
 def normalize_key(key: str) -> str:
@@ -81,7 +69,9 @@ def check_entry_text(text: str) -> str:
         raise TextRefused(
             "too-long", message, advice="Shorten it, or split it into entries of one fact each."
         )
-    _check_meaning(clean, "The text")
+    from perdure.core.text_meaning import check_meaning
+
+    check_meaning(clean, "The text")
     return clean
 
 
@@ -102,16 +92,10 @@ def check_key(key: str, *, reserved: bool = False) -> str:
     if normalize_key(clean).startswith("_") and not reserved:
         message = "The key begins with an underscore; such keys are reserved."
         raise TextRefused("reserved", message, advice="Begin it with a letter.")
-    _check_meaning(clean, "The key")
+    from perdure.core.text_meaning import check_meaning
+
+    check_meaning(clean, "The key")
     return clean
-
-
-def check_fact(key: str, text: str) -> None:
-    """Refuse a text that is a secret only because of its key. Raises `TextRefused` with code "secret"."""
-    findings = find_secrets(f"{key}: {text}")
-    if findings:
-        message = f"The text under that key is a secret ({findings[0].kind}), and memory is shown to models."
-        raise TextRefused("secret", message, advice=_KEEP_ELSEWHERE)
 
 
 def _readable(text: str, what: str) -> str:
@@ -134,43 +118,6 @@ def _readable(text: str, what: str) -> str:
         message = f"{what} holds U+{ord(text[hidden]):04X} at position {hidden}, which does not show."
         raise TextRefused("invisible", message, advice="Type the text again without invisible characters.")
     return text
-
-
-def _check_meaning(text: str, what: str) -> None:
-    """Refuse secrets, frames of the prompt, and instructions to the model."""
-    findings = find_secrets(text)
-    if findings:
-        message = f"{what} holds a secret ({findings[0].kind}), and memory is shown to models."
-        raise TextRefused("secret", message, advice=_KEEP_ELSEWHERE)
-    if any(_FRAME.search(view.text) for view in _plain_views(text)):
-        message = f"{what} holds a tag that frames a prompt."
-        raise TextRefused("fence", message, advice="Describe the tag in words.")
-    for copy in _instruction_copies(text):
-        if any(pattern.search(copy) for pattern in _INSTRUCTION):
-            message = f"{what} addresses the model as an instruction about its own behaviour."
-            raise TextRefused("instruction", message, advice=_REPHRASE)
-
-
-def _plain_views(text: str) -> list[View]:
-    """The text as it is, folded, and with one and two layers of escapes undone."""
-    found = [View(text)]
-    for step in (folded, unescaped, unescaped):
-        view = step(found[-1])
-        if view is not None:
-            found.append(view)
-    return found
-
-
-def _instruction_copies(text: str) -> set[str]:
-    """Copies in which an instruction shows: folded, without accents, and with look-alike letters as Latin."""
-    copies: set[str] = set()
-    for view in _plain_views(text):
-        low = unicodedata.normalize("NFD", view.text.casefold())
-        bare = unicodedata.normalize("NFC", _MARKED_LATIN.sub(r"\1", low)).replace("\u2019", "'")
-        flat = _SPACES.sub(" ", bare.replace("\n", " ")).strip()
-        plain = re.sub(r"[*_`\"“”]+", "", flat)
-        copies |= {flat, plain, plain.translate(CONFUSABLES)}
-    return copies
 
 
 def _first_hidden(text: str) -> int | None:
@@ -237,26 +184,7 @@ def _shown(match: re.Match[str]) -> str:
     char = match.group()
     if char in "\u2028\u2029":
         return "\n"
+    from perdure.core.secret_views import is_hidden
+
     shows = not is_hidden(char) and char != "\u2800"
     return char if shows or _belongs(match.string, match.start()) else ""
-
-
-def neutralize_fence(text: str) -> str:
-    """Give a text in which every tag that frames a prompt, ours or a host's, is `BLOCKED`. Idempotent."""
-    done = ""
-    while done != text:
-        done = text
-        spans = sorted(
-            {
-                view.origin(*match.span())
-                for view in _plain_views(text)
-                for match in _FRAME.finditer(view.text)
-            }
-        )
-        parts, last = [], 0
-        for start, end in spans:
-            if start >= last:
-                parts += [text[last:start], BLOCKED]
-            last = max(last, end)
-        text = "".join([*parts, text[last:]])
-    return text

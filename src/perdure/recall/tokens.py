@@ -17,15 +17,7 @@ _JOINED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003134f"
 )
-_TERM = re.compile(
-    rf"(?P<joined>[{_JOINED}]+)"
-    rf"|(?P<word>(?:(?![{_JOINED}])[^\W_])(?:(?![{_JOINED}])(?:[^\W_]|[\u0300-\u036f]))*"
-    r"(?:['’](?:s|t|d|m|ll|re|ve)\b)?(?P<mark>\+{2}|\#)?(?![\w+#]))"
-    rf"|(?P<cut>(?:(?![{_JOINED}])[^\W_])+)"
-    r"|(?P<symbol>[\u2190-\u2bff\U0001f000-\U0001faff])"
-)
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\x00-\x7f]+")
-_RUN = re.compile(rf"[{_JOINED}]+|(?:(?![{_JOINED}])[^\W_])+")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _ACCENTS = range(0x300, 0x370)
 _WORD_CHARS_MAX = 64
@@ -42,6 +34,35 @@ STOP = frozenset(
 """English function words: articles, pronouns, auxiliaries, prepositions and question words."""
 
 
+def _term(joined: str) -> re.Pattern[str]:
+    """What a term is, where these characters are written without spaces."""
+    return re.compile(
+        (rf"(?P<joined>[{joined}]+)|" if joined else "(?P<joined>(?!))|")
+        + rf"(?P<word>[^\W_{joined}](?:[^\W_{joined}]|[\u0300-\u036f])*"
+        r"(?:['’](?:s|t|d|m|ll|re|ve)\b)?(?P<mark>\+{2}|\#)?(?![\w+#]))"
+        rf"|(?P<cut>[^\W_{joined}]+)"
+        r"|(?P<symbol>[\u2190-\u2bff\U0001f000-\U0001faff])"
+    )
+
+
+_ASCII_TERM, _ASCII_RUN = _term(""), re.compile(r"[^\W_]+")
+"""The same for text in ASCII: compiling the large sets costs a cold command more than its search."""
+
+
+@lru_cache(maxsize=1)
+def _any_term() -> re.Pattern[str]:
+    return _term(_JOINED)
+
+
+@lru_cache(maxsize=1)
+def _any_run() -> re.Pattern[str]:
+    return re.compile(rf"[{_JOINED}]+|[^\W_{_JOINED}]+")
+
+
+def _runs(folded: str) -> re.Pattern[str]:
+    return _ASCII_RUN if folded.isascii() else _any_run()
+
+
 def fold(text: str) -> str:
     """Fold width, compatibility forms, case and the accents U+0300 to U+036F."""
     return _plain(unicodedata.normalize("NFKC", text).casefold())
@@ -55,7 +76,8 @@ def terms(text: str, *, stop: frozenset[str] = STOP) -> list[str]:
 def spelt_terms(text: str, *, stop: frozenset[str] = STOP) -> list[tuple[str, str]]:
     """Terms as `terms` gives them, each after the word of the text that it comes from."""
     found: list[tuple[str, str]] = []
-    for match in _TERM.finditer(unicodedata.normalize("NFKC", text)):
+    plain = unicodedata.normalize("NFKC", text)
+    for match in (_ASCII_TERM if plain.isascii() else _any_term()).finditer(plain):
         spelt = match.group()
         if match["joined"]:
             found += [(spelt, term) for term in _characters(fold(spelt))]
@@ -69,7 +91,8 @@ def spelt_terms(text: str, *, stop: frozenset[str] = STOP) -> list[tuple[str, st
 def grams(text: str, *, stop: frozenset[str] = STOP) -> list[str]:
     """Character n-grams (3 and 4) inside words, each word between two spaces; function words left out."""
     found: list[str] = []
-    for match in _RUN.finditer(fold(text)):
+    folded = fold(text)
+    for match in _runs(folded).finditer(folded):
         word = match.group()[:_WORD_CHARS_MAX]
         if word in stop:
             continue
@@ -81,7 +104,8 @@ def grams(text: str, *, stop: frozenset[str] = STOP) -> list[str]:
 
 def content_words(text: str) -> list[str]:
     """Folded words without function words, each once, in order: what is compared word by word."""
-    return list(dict.fromkeys(word for word in _RUN.findall(fold(text)) if word not in STOP))
+    folded = fold(text)
+    return list(dict.fromkeys(word for word in _runs(folded).findall(folded) if word not in STOP))
 
 
 def named_terms(question: str) -> list[str]:
@@ -165,6 +189,6 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _stemmers() -> tuple[Callable[[str], str], Callable[[str], str]]:
-    import snowballstemmer  # type: ignore[import-untyped] # has no types
+    import Stemmer  # type: ignore[import-not-found] # compiled, without types
 
-    return snowballstemmer.stemmer("english").stemWord, snowballstemmer.stemmer("russian").stemWord
+    return Stemmer.Stemmer("english", 0).stemWord, Stemmer.Stemmer("russian", 0).stemWord

@@ -86,12 +86,12 @@ class RecallService:
         asked = checked_question(question)
         places, problems = self._places(project, branch_id)
 
-        def ask(encoder: Encoder | None) -> Recalled:
+        def ask(encoder: Encoder | None, way: Mode = mode) -> Recalled:
             warm, pending = self._brought_up(places, encoder)
             answer = search(
                 warm.corpus,
                 asked,
-                mode=mode,
+                mode=way,
                 limit=limit,
                 encoder=encoder,
                 accept=_of_kind(kind),
@@ -114,6 +114,8 @@ class RecallService:
                 msg = "searching by meaning needs an encoder, and there is none."
                 raise ConfigError(msg, advice="Set recall.encoder, or leave --mode out.")
             return ask(encoder)
+        if ask(None, "exact").entries:  # a key decides: no model is loaded or asked for what stands behind it
+            return ask(None)
         found, problem = with_encoder(self._encoder, ask)
         return msgspec.structs.replace(found, problems=(*found.problems, *problem))
 
