@@ -26,6 +26,7 @@ READING = {
     "history": (),
     "export": (),
     "inject": (),
+    "mcp": (),  # its input ends at once
     "jobs list": (),
     "jobs show": ("{old}",),
     "receipts": (),

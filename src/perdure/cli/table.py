@@ -30,6 +30,7 @@ MODULES = {
     "import": "files",
     "capture": "sessions",
     "inject": "sessions",
+    "mcp": "mcp",
     "review": "reviews",
     "worker": "reviews",
     "jobs list": "jobs",
