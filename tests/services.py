@@ -6,7 +6,9 @@ from pathlib import Path
 
 from perdure.app import App
 from perdure.authority.filesystem.erase import FileErase
+from perdure.authority.filesystem.index import FileIndex
 from perdure.authority.filesystem.inspect import FileInspect, load_snapshot
+from perdure.authority.filesystem.mailbox import FileMailbox
 from perdure.authority.filesystem.retain import FileLedger, FileRetain
 from perdure.core.attempt import Usage
 from perdure.core.budget import Limits
@@ -14,6 +16,7 @@ from perdure.core.protocol import Policy
 from perdure.ports.inspect import Snapshot
 from perdure.service.branches import BranchService
 from perdure.service.budget import BudgetService
+from perdure.service.feedback import FeedbackService
 from perdure.service.invariants import check_invariants
 from perdure.service.jobs import JobsService
 from perdure.service.purge import PurgeService
@@ -63,9 +66,17 @@ def retention(rig: Rig, *, evidence_days: int = 14) -> Retention:
         retain=FileRetain(rig.records, rig.claims),
         ledger=ledger(rig),
         queue=rig.queue,
+        mailbox=FileMailbox(rig.records),
         memory=rig.memory,
         clock=rig.clock,
         evidence_days=evidence_days,
+    )
+
+
+def feedback_service(rig: Rig) -> FeedbackService:
+    """News of the rig's reviews."""
+    return FeedbackService(
+        mailbox=FileMailbox(rig.records), memory=rig.memory, jobs=jobs_service(rig), clock=rig.clock
     )
 
 
@@ -98,7 +109,7 @@ def purge_service(rig: Rig) -> PurgeService:
 
 def verify_service(rig: Rig) -> VerifyService:
     """Verify, on the rig."""
-    return VerifyService(FileInspect(rig.records), rig.claims)
+    return VerifyService(FileInspect(rig.records), rig.claims, FileIndex(rig.records, b"k" * 32))
 
 
 def restore_service(rig: Rig) -> RestoreService:

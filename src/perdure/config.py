@@ -8,7 +8,6 @@ import re
 import stat
 from collections.abc import Iterator
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -28,7 +27,7 @@ RETRY_SECONDS_MAX = 7 * 86_400
 _WHOLE_END = 10**18
 _LEVELS_MAX = 32
 _KEY_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
-_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_KEY_PART}){{{_LEVELS_MAX}}}", re.ASCII)
+_LONG_KEY = rf"(?<![\w-])(?:{_KEY_PART}){{{_LEVELS_MAX}}}"
 """The parser's time grows with the square of a key's parts, so that nothing else bounds it."""
 
 Calls = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
@@ -111,9 +110,9 @@ class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class Recall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What turns texts into vectors for recall; "packaged" is used where its package is installed."""
+    """What turns texts into vectors for recall; without the package of "packaged" it means "static"."""
 
-    encoder: Literal["packaged", "none", "ollama", "openai", "sentence-transformers"] = "packaged"
+    encoder: Literal["packaged", "static", "none", "ollama", "openai", "sentence-transformers"] = "packaged"
     model: str = ""
     base_url: str | None = None
     credential: str | None = None  # the NAME of an environment variable or keyring entry
@@ -165,7 +164,7 @@ def _parsed(path: str, data: bytes) -> dict[str, object]:
 
     try:
         text = data.decode("utf-8")
-        if _LONG_KEY.search(text):
+        if re.search(_LONG_KEY, text, re.ASCII):
             msg = f"{path}: a key has more than {_LEVELS_MAX} parts."
             raise ConfigError(msg)
         return tomllib.loads(text)
@@ -217,8 +216,12 @@ def _check_service(path: str, table: str, service: Reviewer | Recall) -> None:
         if isinstance(value, str) and not value.isprintable():
             msg = f"{path}: {table}.{name}: expected one line of printable text; found {value!r}."
             raise ConfigError(msg)
+    if not service.base_url:
+        return
+    from urllib.parse import urlsplit
+
     try:
-        parts = urlsplit(service.base_url or "https://example.com")
+        parts = urlsplit(service.base_url)
         good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False

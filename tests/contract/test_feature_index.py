@@ -12,7 +12,7 @@ from perdure.authority.filesystem.disk import Disk, RealDisk
 from perdure.authority.filesystem.index import MAGIC, FileIndex, path_of, paths_of_scope
 from perdure.authority.filesystem.records import Records
 from perdure.core.canonical import digest
-from perdure.ports.index import BranchPart, JobPart, Kept, Part
+from perdure.ports.index import BranchPart, JobPart, Kept, Part, Standing
 from tests.fakes import MAIN_BRANCH, PROJECT, ManualClock, Rig, turns
 from tests.simulated_disk import Crashed, SimulatedDisk
 
@@ -95,13 +95,16 @@ def test_damage_anywhere_in_a_file_counts_as_missing(disk: Disk) -> None:
 
 
 @pytest.mark.requirement("R-09")
-def test_a_newer_form_or_a_foreign_thing_in_its_place_counts_as_missing(disk: Disk, tmp_path: Path) -> None:
-    """A file of a later version, and a link or folder under a part's name, give nothing and do no harm."""
+@pytest.mark.parametrize("form", [b"perdure recall 1\n", b"perdure recall 3\n"])
+def test_another_form_or_a_foreign_thing_in_its_place_counts_as_missing(
+    disk: Disk, tmp_path: Path, form: bytes
+) -> None:
+    """A file of another version, and a link or folder under a part's name, give nothing and do no harm."""
     found = opened(disk)
     found.save(BRANCH, OLD, source="s1", encoder="e")
     whole = disk.read(path_of(BRANCH), bytes_max=10_000)
     assert whole is not None
-    disk.note(path_of(BRANCH), whole.replace(MAGIC, b"perdure recall 2\n"))
+    disk.note(path_of(BRANCH), whole.replace(MAGIC, form))
     assert load(found) is None
     disk.remove(path_of(BRANCH))
     disk.make_folder(path_of(BRANCH))
@@ -231,3 +234,38 @@ def test_a_deleted_folder_is_made_again_and_branches_that_are_gone_are_named(dis
     assert found.save(USER, OLD, source="s1", encoder="e")
     assert found.branches(PROJECT) == (BRANCH,)
     assert found.branches("user") == (USER,)
+
+
+@pytest.mark.requirement("R-09", "G-05")
+def test_branches_of_a_scope_lend_each_other_what_they_have(disk: Disk) -> None:
+    """A fork gets the versions that another branch of its scope holds; no other scope lends, nor encoder."""
+    fork, found = BranchPart(PROJECT, "ef" * 8), opened(disk)
+    found.save(BRANCH, OLD, source="s1", encoder="e")
+    asked = frozenset((ONE, THREE))
+    assert found.lent(fork, asked, encoder="e") == {ONE: b"old one"}
+    assert found.lent(fork, asked, encoder="f") == {}
+    assert found.lent(BRANCH, asked, encoder="e") == {}
+    assert found.lent(USER, asked, encoder="e") == {}
+    assert found.lent(BranchPart("cd" * 8, MAIN_BRANCH), asked, encoder="e") == {}
+    found.save(BranchPart(PROJECT, "aa" * 8), NEW, source="s1", encoder="e")
+    assert found.lent(fork, asked, encoder="e") == {ONE: b"old one", THREE: b"new three"}
+    disk.note(path_of(BRANCH), b"torn")
+    assert found.lent(fork, asked, encoder="e") == {THREE: b"new three"}
+
+
+@pytest.mark.requirement("R-09")
+def test_what_stands_is_counted_and_what_cannot_be_read_is_named(disk: Disk) -> None:
+    """Parts and entries of all scopes; one that is torn or of another form is damaged."""
+    found = opened(disk)
+    assert found.standing() == Standing(parts=0, entries=0)
+    found.save(BRANCH, OLD, source="s1", encoder="e")
+    found.save(USER, {ONE: b"old one"}, source="s1", encoder="f")
+    disk.note(f"{layout.INDEX}/shadow.sqlite", b"")
+    assert found.standing() == Standing(parts=2, entries=3)
+    disk.note(path_of(BRANCH), b"perdure recall 1\n of before")
+    assert found.standing() == Standing(parts=2, entries=1, damaged=(path_of(BRANCH),))
+    disk.remove(path_of(BRANCH))
+    disk.remove(path_of(USER))
+    disk.remove(f"{layout.INDEX}/shadow.sqlite")
+    disk.remove_folder(layout.INDEX)
+    assert found.standing() == Standing(parts=0, entries=0)

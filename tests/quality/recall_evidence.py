@@ -3,6 +3,9 @@
 Reads LoCoMo's file (Maharana et al. 2024, CC BY-NC: for evaluation only; none of it stands in this
 repository). Counted as there: questions of categories 1 to 4 with evidence; the share of a question's
 evidence lines among the first 5, 10 and 20. Learned weights are fitted with one conversation left out.
+
+Refusal is measured on two kinds of questions that nothing answers: those of category 5, which ask of one
+person what the other one said or did, and small talk and questions about software (`recall_own`).
 """
 
 from __future__ import annotations
@@ -19,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perdure.recall.encoder import Encoder
-from perdure.recall.engine import Corpus, Document, features
+from perdure.recall.engine import Corpus, Document, features, search_evidence
 from perdure.recall.evidence import BY_WORDS, WITH_STATES, WITH_VECTORS, Signals, weigh, zscore
 from tests.bench.figures import Figure, at_least, plain
-from tests.quality.recall_fit import fit_listwise, told
+from tests.quality import recall_own
+from tests.quality.recall_fit import area_under_curve, fit_listwise, told
 
 DEPTHS = (5, 10, 20)
 FLOORS = {
@@ -34,6 +38,8 @@ FLOORS = {
     "session": 0.1,
 }
 STRUCTURE = ("speaker", "date", "when")
+ADVERSARIAL = 5
+"""The category of questions that nothing answers."""
 
 _DATE = re.compile(r"on (\d+) (\w+),? (\d{4})")
 _LINE = re.compile(r"D:?(\d+):(\d+)")
@@ -55,6 +61,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
     lines: tuple[Document, ...]
     questions: tuple[Question, ...]
+    adversarial: tuple[str, ...] = ()
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -66,17 +73,55 @@ class Judged(msgspec.Struct, frozen=True):
     cues: Scores
 
 
+class Refusals:
+    """Whether questions get any line, and the best cosine among the lines that they get."""
+
+    def __init__(self) -> None:
+        self.refused: dict[str, list[float]] = {"answerable": [], "adversarial": [], "foreign": []}
+        self.best: dict[str, list[float]] = {name: [] for name in self.refused}
+        self._foreign = [
+            each.question for each in recall_own.read().negatives if each.kind in {"chat", "absent subject"}
+        ]
+
+    def ask(self, corpus: Corpus, conversation: Conversation, encoder: Encoder | None) -> None:
+        """Ask a conversation all questions of all kinds."""
+        for name, questions in (
+            ("answerable", [question.text for question in conversation.questions]),
+            ("adversarial", conversation.adversarial),
+            ("foreign", self._foreign),
+        ):
+            for question in questions:
+                answer = search_evidence(corpus, question, encoder=encoder)
+                self.refused[name].append(float(not answer.hits))
+                found = (hit.why.cosine or 0.0 for hit in (*answer.hits, *answer.nearest))
+                self.best[name].append(max(found, default=0.0))
+
+    def told(self) -> list[Figure]:
+        """Print what is refused, and how well the best cosine would tell what nothing answers."""
+        right = np.array(self.best["answerable"])
+        for name, refused in self.refused.items():
+            area = area_under_curve(right, np.array(self.best[name]))
+            share = told(refused, digits=1)
+            print(f"  refused, {name:12s} {share} of {len(refused)}, area by cosine {area:.3f}")
+        return [
+            plain(f"evidence: {name} refused", 100 * float(np.mean(refused)), "%")
+            for name, refused in self.refused.items()
+        ]
+
+
 def measure(path: Path, encoder: Encoder | None) -> list[Figure]:
     """Print tables, return figures."""
     conversations = list(read(path))
     judged: list[Judged] = []
     stock: list[list[float]] = []
+    refusals = Refusals()
     for conversation in conversations:
         corpus = Corpus()
         for line in conversation.lines:
             corpus.add(line, features(line, encoder) if encoder is not None else None)
         stock += _stock(conversation)
         judged += [_judge(corpus, question, encoder) for question in conversation.questions]
+        refusals.ask(corpus, conversation, encoder)
     print(f"\nEvidence: {len(conversations)} conversations, {len(judged)} questions; R@5, R@10, R@20, 95%")
     _print("SQLite FTS5, porter, OR", np.array(stock))
     table = _table(judged)
@@ -84,7 +129,7 @@ def measure(path: Path, encoder: Encoder | None) -> list[Figure]:
     results = {label: _print(label, table(score)) for label, score in tiers}
     results["holographic alone"] = _print("holographic alone", table(lambda each: each.cues))
     lexical = float(results["lexical tier (no encoder)"][:, 1].mean())
-    figures = [plain("evidence: R@10, lexical tier", 100 * lexical, "%")]
+    figures = [plain("evidence: R@10, lexical tier", 100 * lexical, "%"), *refusals.told()]
     if encoder is None:
         return figures
     fused = _print("fused, as shipped", table(lambda each: _whole(each).total()))
@@ -127,7 +172,8 @@ def read(path: Path) -> Iterator[Conversation]:
                     )
                 )
             session += 1
-        yield Conversation(tuple(lines), tuple(_questions(item["qa"], places, number)))
+        adversarial = tuple(row["question"] for row in item["qa"] if row["category"] == ADVERSARIAL)
+        yield Conversation(tuple(lines), tuple(_questions(item["qa"], places, number)), adversarial)
 
 
 def _questions(

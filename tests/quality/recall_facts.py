@@ -2,7 +2,8 @@
 
 Reads a file of {"facts": [{"key", "value", "queries": [shares words, shares none]}], "negatives": [...]}.
 Refusal is measured with nested cross-validation: all that belongs to one fact, or one unanswerable question,
-is left out, weights and threshold come from the rest, and the left-out questions are judged by them.
+is left out, weights come from the rest and from our own material (`recall_own`), each of which weighs the
+same, the threshold from the rest; and the left-out questions are judged by them.
 """
 
 from __future__ import annotations
@@ -15,20 +16,17 @@ import msgspec
 import numpy as np
 
 from perdure.recall import ways
-from perdure.recall.calibrate import HOLOGRAPHIC, LEXICAL, SEMANTIC, Logistic
+from perdure.recall.calibrate import COSINE, HOLOGRAPHIC, LEXICAL, SEMANTIC, Logistic
 from perdure.recall.encoder import Encoder
 from perdure.recall.engine import Corpus, Document, Mode, features, search
 from perdure.recall.ways import Candidate
 from tests.bench.figures import Figure, at_least, at_most, plain
-from tests.quality import recall_fit
-from tests.quality.recall_fit import Fitted, Numbers, fit_logistic, threshold_that_keeps
+from tests.quality import recall_fit, recall_own
+from tests.quality.recall_fit import Fitted, Numbers, Training, fit_logistic, threshold_that_keeps
+from tests.quality.recall_own import LOST_SHARE_MAX, TAKEN_AWAY
 
-LOST_SHARE_MAX = 0.03
-TAKEN_AWAY_WEIGHT = 0.25
-"""Weight of "the same question, its fact taken away" as an unanswerable case."""
-
-Way = Callable[[str, Callable[[str], bool]], list[Candidate]]
-"""A question and a test of ids -> candidates, the best first."""
+Way = Callable[[Corpus, str, int, Callable[[str], bool]], list[Candidate]]
+"""A corpus, a question, how many, and a test of ids -> candidates, the best first."""
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -50,6 +48,14 @@ class Facts(msgspec.Struct, frozen=True):
         """First questions of all facts, then second ones, then unanswerable ones."""
         firsts = [fact.queries[0] for fact in self.facts]
         return [*firsts, *(fact.queries[1] for fact in self.facts), *self.negatives]
+
+
+class Stock(msgspec.Struct, frozen=True):
+    """What is searched, and with what."""
+
+    data: Facts
+    corpus: Corpus
+    encoder: Encoder | None
 
 
 class Cases(msgspec.Struct, frozen=True):
@@ -104,7 +110,25 @@ def _rank_table(data: Facts, corpus: Corpus, encoder: Encoder | None) -> list[Fi
                 at_least("facts: other words, first", _within(places[count:], 1), "%", 65),
                 at_least("facts: other words, among three", _within(places[count:], 3), "%", 82),
             ]
-    return figures
+    return [*figures, *_holographic_keys(data, corpus)]
+
+
+def _holographic_keys(data: Facts, corpus: Corpus) -> list[Figure]:
+    """Keys asked of the holographic search: decoded from the traces, by cues alone; and keys of nothing."""
+    keys = [(_name(number), fact.key) for number, fact in enumerate(data.facts)]
+    decoded = [_found(corpus, key, "holographic", None)[:1] == [name] for name, key in keys]
+    cued = [ways.by_cues(corpus, key, 1, lambda _: True)[0].doc_id == name for name, key in keys]
+    absent = [
+        ways.by_traces(corpus, f"{key} {number}", lambda _: True) for number, (_, key) in enumerate(keys)
+    ]
+    print(
+        f"  keys, holographic: decoded {100 * np.mean(decoded):.0f}, by cues alone {100 * np.mean(cued):.0f},"
+        f" absent ones rejected {100 * np.mean([not found for found in absent]):.0f}"
+    )
+    return [
+        at_least("facts: exact key, first, holographic", 100 * float(np.mean(decoded)), "%", 100),
+        plain("facts: exact key, first, by cues alone", 100 * float(np.mean(cued)), "%"),
+    ]
 
 
 def _asked(data: Facts) -> list[tuple[str, str]]:
@@ -161,6 +185,7 @@ def _ablations(data: Facts, corpus: Corpus, encoder: Encoder | None) -> None:
         "cosine + .05 words": {"words": 0.05},
         "cosine + .05 holographic": {"holographic": 0.05},
         "cosine + .1 holographic": {"holographic": 0.1},
+        "cosine + .2 holographic": {"holographic": 0.2},
         "cosine + .3 late": {"late": 0.3},
     }.items():
         places = []
@@ -179,30 +204,21 @@ def _ablations(data: Facts, corpus: Corpus, encoder: Encoder | None) -> None:
 
 
 def _refusals(data: Facts, corpus: Corpus, encoder: Encoder | None) -> list[Figure]:
-    lexical: Way = lambda question, accept: ways.by_words(corpus, question, 1, accept)  # noqa: E731
-    cues: Way = lambda question, accept: ways.by_cues(corpus, question, 1, accept)  # noqa: E731
     print("\n  Refusal (nested cross-validation): area, refused, answers lost, wrong answers refused")
-    _refusal(data, "lexical tier", lexical, LEXICAL)
-    _refusal(data, "holographic alone", cues, HOLOGRAPHIC)
+    stock = Stock(data, corpus, encoder)
+    _refusal(stock, "lexical tier", _by_words, LEXICAL)
+    _refusal(stock, "holographic alone", _by_cues, HOLOGRAPHIC)
     if encoder is None:
         return []
-    meaning: Way = lambda question, accept: ways.by_meaning(  # noqa: E731
-        corpus, question, 1, encoder, accept, with_words=True
-    )
-    weights = SEMANTIC.weights
-    _refusal(data, "  cosine", meaning, _part(SEMANTIC, ["cosine"]))
-    _refusal(data, "  cosine, late", meaning, _part(SEMANTIC, ["cosine", "late"]))
-
-    def with_cues(question: str, accept: Callable[[str], bool]) -> list[Candidate]:
-        found = meaning(question, accept)
-        scores = corpus.cues().scores(question)
-        return [
-            msgspec.structs.replace(each, signals={**each.signals, "cue": scores[each.doc_id].cosine})
-            for each in found
-        ]
-
-    _refusal(data, "  fused + holographic", with_cues, _part(SEMANTIC, [*weights, "cue"]))
-    refused, lost = _refusal(data, "fused", meaning, SEMANTIC)
+    meaning = _by_meaning(encoder)
+    _refusal(stock, "  cosine", meaning, _part(SEMANTIC, ["cosine"]))
+    _refusal(stock, "  cosine, late", meaning, _part(SEMANTIC, ["cosine", "late"]))
+    _refusal(stock, "  ... unnamed", meaning, _part(SEMANTIC, ["cosine", "late", "unnamed"]))
+    stateless = recall_own.Stateless(encoder)
+    _refusal(stock, "  no states", _by_meaning(stateless), COSINE)
+    cued = _part(SEMANTIC, [*SEMANTIC.weights, "cue"])
+    _refusal(stock, "  fused + holographic", _with_cues(meaning), cued)
+    refused, lost = _refusal(stock, "fused", meaning, SEMANTIC)
     return [
         at_least("facts: unanswerable refused (nested)", refused, "%", 85),
         at_most("facts: right answers lost (nested)", lost, "points", 3),
@@ -210,20 +226,51 @@ def _refusals(data: Facts, corpus: Corpus, encoder: Encoder | None) -> list[Figu
     ]
 
 
+def _by_words(corpus: Corpus, question: str, depth: int, accept: Callable[[str], bool]) -> list[Candidate]:
+    return ways.by_words(corpus, question, depth, accept)
+
+
+def _by_cues(corpus: Corpus, question: str, depth: int, accept: Callable[[str], bool]) -> list[Candidate]:
+    return ways.by_cues(corpus, question, depth, accept)
+
+
+def _by_meaning(encoder: Encoder) -> Way:
+    return lambda corpus, question, depth, accept: ways.by_meaning(
+        corpus, question, depth, encoder, accept, with_words=True
+    )
+
+
+def _with_cues(way: Way) -> Way:
+    def found(corpus: Corpus, question: str, depth: int, accept: Callable[[str], bool]) -> list[Candidate]:
+        cues = corpus.cues().scores(question)
+        return [
+            msgspec.structs.replace(each, signals={**each.signals, "cue": cues[each.doc_id].cosine})
+            for each in way(corpus, question, depth, accept)
+        ]
+
+    return found
+
+
 def _part(model: Logistic, names: Sequence[str]) -> Logistic:
     return Logistic({name: model.weights.get(name, 0.0) for name in names}, model.bias, model.threshold)
 
 
-def _refusal(data: Facts, label: str, way: Way, model: Logistic) -> tuple[float, float]:
+def _refusal(stock: Stock, label: str, way: Way, model: Logistic) -> tuple[float, float]:
     """Print one line; return the share refused in % and the right answers lost in points of all asked."""
+    data, corpus = stock.data, stock.corpus
     names = list(model.weights)
-    cases = _cases(data, way, names)
+    cases = _cases(data, lambda question, accept: way(corpus, question, 1, accept), names)
+    own = recall_own.training(
+        lambda stored: lambda question: way(stored, question, len(stored), lambda _: True),
+        stock.encoder,
+        names,
+    )
     answerable = 2 * len(data.facts)
     chances = np.zeros(len(cases.right))
     kept = np.zeros(len(cases.right), bool)
     for fold in np.unique(cases.fold):
         inside = cases.fold == fold
-        fitted, threshold = _fit(cases, answerable, ~inside)
+        fitted, threshold = _fit(cases, own, answerable, ~inside)
         chances[inside] = fitted.chances(cases.signals[inside])
         kept[inside] = chances[inside] >= threshold
     right = cases.right == 1
@@ -232,7 +279,7 @@ def _refusal(data: Facts, label: str, way: Way, model: Logistic) -> tuple[float,
     refused = ~kept[answerable:]
     lost = 100 * float((~kept & right).sum()) / answerable
     wrong_refused = 100 * float((~kept[:answerable][wrong]).mean()) if wrong.any() else 0.0
-    whole, threshold = _fit(cases, answerable, np.ones(len(cases.right), bool))
+    whole, threshold = _fit(cases, own, answerable, np.ones(len(cases.right), bool))
     print(
         f"  {label:24s} {area:.3f}  {recall_fit.told(refused.astype(float)):16s} {lost:4.1f}"
         f"  {wrong_refused:3.0f}%"
@@ -243,21 +290,25 @@ def _refusal(data: Facts, label: str, way: Way, model: Logistic) -> tuple[float,
 
 
 def _fit(
-    cases: Cases, answerable: int, train: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    cases: Cases, own: Training, answerable: int, train: np.ndarray[tuple[int], np.dtype[np.bool_]]
 ) -> tuple[Fitted, float]:
-    """Fit on the questions of `train`: right first answers, unanswerable ones, and facts taken away."""
+    """Fit on our own material and the questions of `train`: right first answers, unanswerable, taken away."""
     place = np.arange(len(cases.right))
     used = train & ((cases.right == 1) | (place >= answerable))
     without = train[:answerable]
-    signals = np.vstack([cases.signals[used], cases.without[without]])
-    answered = np.concatenate([cases.right[used], np.zeros(int(without.sum()))])
-    weights = np.concatenate([np.ones(int(used.sum())), np.full(int(without.sum()), TAKEN_AWAY_WEIGHT)])
-    fitted = fit_logistic(signals, answered, case_weights=weights)
+    taught = Training(
+        signals=np.vstack([cases.signals[used], cases.without[without]]),
+        answered=np.concatenate([cases.right[used], np.zeros(int(without.sum()))]),
+        weights=np.concatenate([np.ones(int(used.sum())), np.full(int(without.sum()), TAKEN_AWAY)]),
+    ).beside(own)
+    fitted = fit_logistic(taught.signals, taught.answered, case_weights=taught.weights)
     right = fitted.chances(cases.signals[train & (cases.right == 1)])
     return fitted, threshold_that_keeps(right, int(LOST_SHARE_MAX * answerable))
 
 
-def _cases(data: Facts, way: Way, names: Sequence[str]) -> Cases:
+def _cases(
+    data: Facts, way: Callable[[str, Callable[[str], bool]], list[Candidate]], names: Sequence[str]
+) -> Cases:
     count = len(data.facts)
     signals, right, without = [], [], []
     for at, question in enumerate(data.questions):
@@ -278,7 +329,7 @@ def _first(found: Sequence[Candidate], names: Sequence[str]) -> tuple[str, list[
 
 
 def _shipped(data: Facts, corpus: Corpus, encoder: Encoder) -> list[Figure]:
-    """The weights as they ship, on the data they come from: what a user of these facts would see."""
+    """The weights as they ship, on data that they come from in part: what a user of these facts would see."""
     refused = [not search(corpus, each, encoder=encoder).hits for each in data.negatives]
     answers: Mapping[str, tuple[str, ...]] = {
         question: tuple(hit.doc_id for hit in search(corpus, question, encoder=encoder).hits)

@@ -26,6 +26,23 @@ class Fitted(msgspec.Struct, frozen=True):
         return chances
 
 
+class Training(msgspec.Struct, frozen=True):
+    """Cases to fit on: signals [cases, signals], answered [cases] of 0 and 1, weights [cases]."""
+
+    signals: Numbers
+    answered: Numbers
+    weights: Numbers
+
+    def beside(self, other: Training) -> Training:
+        """These cases and others, which together weigh as much as these."""
+        scale = self.weights.sum() / other.weights.sum()
+        return Training(
+            signals=np.vstack([self.signals, other.signals]),
+            answered=np.concatenate([self.answered, other.answered]),
+            weights=np.concatenate([self.weights, scale * other.weights]),
+        )
+
+
 def fit_logistic(signals: Numbers, answered: Numbers, *, case_weights: Numbers, ridge: float = 4.0) -> Fitted:
     """Fit by Newton's steps; the ridge is on standardised weights, the bias is free.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from perdure.provider.encoder import packaged
 from perdure.recall.encoder import Encoder
 from tests.bench.figures import BUILD_FOLDER, Figure, plain, table, write
-from tests.quality import recall_evidence, recall_facts
+from tests.quality import recall_evidence, recall_facts, recall_own, recall_static
 
 Part = Callable[[Path, Encoder | None], list[Figure]]
 
@@ -28,7 +28,7 @@ def main() -> int:
     encoder = packaged()
     if encoder is None:
         print('The packaged encoder is not installed (extra "recall"): only what needs none is measured.')
-    figures: list[Figure] = []
+    figures = recall_own.measure(encoder)
     for variable, measure in PARTS.items():
         path = os.environ.get(variable)
         if path is None:
@@ -36,6 +36,7 @@ def main() -> int:
             figures.append(plain(f"recall: skipped, without {variable}", 1, ""))
         else:
             figures += measure(Path(path), encoder)
+    figures += recall_static.measure()
     print()
     print(table(figures))
     write(BUILD_FOLDER / "recall.json", figures)

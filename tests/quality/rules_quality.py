@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from perdure.core.evidence import EvidenceLine
-from perdure.provider.rules import findings
+from perdure.provider.rule_operations import findings
 from tests.quality.rules_sentences import SENTENCES, Labelled
 
 PRECISION_TARGET: Final = 0.95

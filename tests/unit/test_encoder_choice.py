@@ -10,6 +10,7 @@ from perdure.app import make_encoder
 from perdure.config import Recall, load_config
 from perdure.errors import ConfigError
 from perdure.provider import encoder as packaged_encoder
+from perdure.provider import encoder_static
 from perdure.provider.encoder_http import HttpEncoder
 
 
@@ -22,10 +23,24 @@ def configured(tmp_path: Path, text: str) -> Recall:
 
 @pytest.mark.requirement("R-04")
 def test_no_encoder_is_a_choice_and_a_state(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With "none", and with "packaged" where its package is missing, there is none, and nothing is raised."""
+    """With "none", and with those of Perdure where NumPy is missing, there is none, and nothing is raised."""
     assert make_encoder(Recall(encoder="none")) is None
     monkeypatch.setattr(packaged_encoder, "find_spec", lambda _name: None)
+    monkeypatch.setattr(encoder_static, "find_spec", lambda _name: None)
     assert make_encoder(Recall()) is None
+    assert make_encoder(Recall(encoder="static")) is None
+
+
+@pytest.mark.requirement("R-04")
+def test_the_static_encoder_is_there_without_any_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is what "packaged" means without that package, and what "static" means with it too."""
+    chosen = make_encoder(Recall(encoder="static"))
+    assert chosen is not None
+    assert chosen.name == "static"
+    monkeypatch.setattr(packaged_encoder, "find_spec", lambda name: None if name != "numpy" else name)
+    instead = make_encoder(Recall())
+    assert instead is not None
+    assert instead.fingerprint == chosen.fingerprint
 
 
 @pytest.mark.requirement("S-05")

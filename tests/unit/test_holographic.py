@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perdure.recall.holographic import LOAD, PACKED_FACTS_MIN, HolographicMemory, bank_of
+from perdure.recall.holographic import LOAD, PACKED_FACTS_MIN, HolographicMemory, bank_of, recall_field
 from perdure.recall.phases import (
     BUNDLE_MAX,
     DIMENSIONS,
@@ -319,3 +319,26 @@ def test_packed_traces_are_small_and_hold_no_text(number: int) -> None:
     assert len(packed) <= 64 + 1_024 * number
     assert b"secret" not in packed
     assert b"hidden" not in packed
+
+
+@pytest.mark.requirement("R-02")
+def test_a_field_of_an_entity_is_recalled_by_its_role() -> None:
+    """Keys "entity/role" make a record: each role gives the stored value, by the key rule; another role or
+    entity gives nothing, and no other entity's field of the same role comes in.
+    """
+    entities = {f"Service {number}": number for number in range(5)}
+    facts = {
+        f"{entity}/{role}": f"{role} of {number}"
+        for entity, number in entities.items()
+        for role in ("host", "port", "owner", *(f"flag {flag}" for flag in range(number * 5)))
+    }
+    for key, value in facts.items():
+        entity, role = key.split("/")
+        found = recall_field(facts, f" {entity.upper()}", role.upper())
+        assert (found.value, found.accepted) == (value, True)
+        assert found.z > 5
+    for entity, role in (("Service 1", "region"), ("Service", "port"), ("Service 9", "port"), ("", "port")):
+        assert recall_field(facts, entity, role).value is None
+    assert recall_field({"db/port": "5432", "DB/port": "5433"}, "db", "port").value == "5433"
+    with pytest.raises(ValueError, match="fields"):
+        recall_field({f"big/{number}": "x" for number in range(BUNDLE_MAX + 1)}, "big", "1")

@@ -217,6 +217,65 @@ _WARM_ENCODER = WordEncoder()
 _WARM = corpus_of(encoder=_WARM_ENCODER)
 
 
+@pytest.mark.requirement("R-02", "R-06", "R-08")
+def test_holographic_mode_decodes_keys_before_it_takes_cues() -> None:
+    """A question that is a key is unbound from the traces: certain, far above cross-talk, in the order of
+    scopes, and only for as long as the entry is there. No other question is taken for a key.
+    """
+    corpus = corpus_of()
+    corpus.add(Document(doc_id="user port", key="Port", text="9090"), scope=1)
+
+    def asked(question: str) -> list[tuple[str, float, bool]]:
+        answer = search(corpus, question, mode="holographic")
+        return [(hit.doc_id, hit.score, hit.why.exact_key) for hit in answer.hits or answer.nearest]
+
+    assert asked("PORT?")[:2] == [("port", 1.0, True), ("user port", 1.0, True)]
+    assert (search(corpus, "port", mode="holographic").hits[0].why.holographic_z or 0) > 10
+    assert not any(exact for _, _, exact in asked("ports"))
+    restricted = search(corpus, "port", mode="holographic", accept=lambda each: each.doc_id == "user port")
+    assert [hit.doc_id for hit in restricted.hits] == ["user port"]
+    corpus.remove("port")
+    assert asked("port")[0] == ("user port", 1.0, True)
+    corpus.remove("user port")
+    assert not any(exact for _, _, exact in asked("port"))
+    corpus.add(Document(doc_id="again", key="port", text="1"))
+    assert asked("port")[0] == ("again", 1.0, True)
+
+
+@pytest.mark.requirement("R-02")
+def test_holographic_mode_takes_a_part_of_a_key_as_a_cue() -> None:
+    """What is no key is looked for by the words and n-grams that it shares."""
+    answer = search(corpus_of(), "deploy targte", mode="holographic")
+    assert first(answer) == "deploy target"
+    assert not answer.hits[0].why.exact_key
+
+
+@pytest.mark.requirement("R-05")
+def test_an_ordinary_word_is_not_taken_for_a_key() -> None:
+    """With the words of the language, "code version" is no misspelling of "node version"."""
+    corpus = corpus_of()
+    assert search(corpus, "code version").hits[0].why.key_meant == "node version"
+    answer = search(corpus, "code version", is_word={"code"}.__contains__)
+    assert all(hit.why.key_meant is None for hit in (*answer.hits, *answer.nearest))
+
+
+@pytest.mark.requirement("R-05")
+@pytest.mark.parametrize("with_encoder", [False, True])
+def test_another_number_is_another_thing(with_encoder: bool) -> None:
+    """A question that differs from an entry in a number has less than a tenth of the odds of one that does
+    not: more than the number does as one word of several.
+    """
+    encoder = WordEncoder() if with_encoder else None
+    corpus = corpus_of({"port 8080": "taken by the proxy"}, encoder)
+    same, other = (
+        search(corpus, f"what is port {number} taken by?", encoder=encoder) for number in (8080, 8081)
+    )
+    assert first(same) == "port 8080"
+    chances = [(answer.hits or answer.nearest)[0].score for answer in (same, other)]
+    odds = [chance / (1 - chance) for chance in chances]
+    assert odds[1] < odds[0] / 10
+
+
 def test_reasons_tell_the_holographic_score_when_asked() -> None:
     """With `explain` every hit has its z-score, in any mode; without it costs nothing."""
     corpus = corpus_of()

@@ -7,6 +7,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from perdure.core.text import normalize_key
+from perdure.provider.words import is_common_word
 from perdure.recall.keys import EDITS_MAX, KeyIndex, KeyMatch, edits_between
 
 KEYS = (
@@ -114,6 +115,44 @@ def test_a_misspelt_key_decides(question: str, key: str) -> None:
 def test_a_different_word_is_no_misspelling(question: str, reason: str) -> None:
     """What may well be another key never decides."""
     assert not any(match.decides for match in index_of(*KEYS).find(question)), reason
+
+
+@pytest.mark.requirement("R-05")
+@pytest.mark.parametrize(
+    ("question", "key", "decides"),
+    [
+        ("code version", "node version", False),
+        ("nude version", "node version", False),
+        ("nodee version", "node version", True),
+        ("nodes version", "node version", True),
+        ("stating host", "staging host", False),
+        ("stagign host", "staging host", True),
+        ("deploy commands", "deploy command", True),
+        ("http3", "http2", False),
+        ("v2 api", "v1 api", False),
+        ("port 8081", "port 8080", False),
+        ("gpu-05 driver", "gpu-04 driver", False),
+    ],
+)
+def test_an_ordinary_word_is_no_misspelling_of_another(question: str, key: str, decides: bool) -> None:
+    """What is a word by itself means itself, in any inflection of the key's it means the key, and digits are
+    never misspelt.
+    """
+    found = index_of(key).find(question, is_word=is_common_word)
+    assert ways(found) == [(key, "misspelt", decides)]
+
+
+@pytest.mark.requirement("R-06", "R-08")
+def test_holders_of_a_key_come_in_the_order_of_scopes() -> None:
+    """All entries of a key and no other, as long as they are there."""
+    index = KeyIndex()
+    index.add("user", "Port", scope=1)
+    index.add("project", "port", scope=0)
+    index.add("other", "port 2", scope=0)
+    assert index.holders("PORT") == ("project", "user")
+    index.remove("project")
+    assert index.holders("port") == ("user",)
+    assert index.holders('"port"') == ()
 
 
 @pytest.mark.requirement("R-08")

@@ -12,7 +12,8 @@ from perdure.core.memory import main_branch_id
 from perdure.errors import ConfigError, Damaged, ProviderUnavailable, UsageError
 from perdure.ports.index import BranchPart
 from perdure.recall.engine import Encoder
-from perdure.service.recall import QUESTION_CHARS_MAX, RecallService, pieces_of
+from perdure.recall.found import QUESTION_CHARS_MAX
+from perdure.service.recall import RecallService, pieces_of
 from perdure.service.recall_features import ENCODING_SECONDS_MAX
 from tests.fake_encoder import WordEncoder
 from tests.fakes import MAIN_BRANCH, PROJECT, Rig, turns

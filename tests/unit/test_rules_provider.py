@@ -13,8 +13,9 @@ from perdure.core.evidence import EvidenceLine, Role
 from perdure.core.proposal import AddOp, AssessOp, Operation, Parsed, ReplaceOp, parse_proposal
 from perdure.ports.provider import Hold, MemoryView, Provider, ReviewRequest, Usage
 from perdure.provider.rule_memory import plain
+from perdure.provider.rule_operations import findings
 from perdure.provider.rule_sentences import mask_of, sentences
-from perdure.provider.rules import RulesProvider, findings
+from perdure.provider.rules import RulesProvider
 from tests.quality.rules_quality import count, wilson
 from tests.quality.rules_sentences import SENTENCES
 

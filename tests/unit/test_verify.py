@@ -10,10 +10,12 @@ import msgspec
 import pytest
 
 from perdure.authority.filesystem import layout
+from perdure.authority.filesystem.index import FileIndex, path_of
 from perdure.core.admission import Outcome, Revision, RevisionTombstone, revision_tombstone
 from perdure.core.attempt import Result
 from perdure.core.memory import Branch
 from perdure.core.record import Record, seal, unseal
+from perdure.ports.index import BranchPart, Standing
 from perdure.service.invariants import INVARIANTS, REST, check_rest, rule_text
 from tests.fakes import MAIN_BRANCH, PROJECT, Rig, finding_nothing, turns
 from tests.services import broken, open_app, restore_service, snapshot, verify_service
@@ -374,6 +376,23 @@ def test_a_forgotten_text_on_a_branch_is_named(tmp_path: Path) -> None:
     memory.remember("Use tabs.", relearn=True)
     assert app.verify_service().verify().findings == ()
     app.close()
+
+
+@pytest.mark.requirement("X-03", "R-09")
+def test_the_index_of_recall_is_counted_and_damage_to_it_is_a_note() -> None:
+    """Parts and texts are told; a torn file is named, will be made again, and is no fault."""
+    rig = lived_in()
+    assert verify_service(rig).verify().index == Standing(parts=0, entries=0)
+    part = BranchPart(PROJECT, MAIN_BRANCH)
+    FileIndex(rig.records, b"k" * 32).save(part, {"00": b"packed"}, source="s", encoder="e")
+    assert verify_service(rig).verify().index == Standing(parts=1, entries=1)
+    rig.disk.note(path_of(part), b"torn")
+    found = verify_service(rig).verify()
+    assert found.ok
+    assert found.index == Standing(parts=1, entries=0, damaged=(path_of(part),))
+    assert [(each.severity, each.code, each.path) for each in found.findings] == [
+        ("note", "index", path_of(part))
+    ]
 
 
 def test_every_rule_can_be_said_in_a_line() -> None:

@@ -69,11 +69,22 @@ def _summary(context: Context, found: Verified) -> str:
     faults = sum(finding.severity == "fault" for finding in found.findings)
     looked = (
         f"{counted(found.branches, 'branch', 'branches')}, {counted(found.revisions, 'revision')}, "
-        f"{counted(found.jobs, 'job')}, {counted(found.attempts, 'attempt')}, {counted(found.files, 'file')}"
+        f"{counted(found.jobs, 'job')}, {counted(found.attempts, 'attempt')}, "
+        f"{counted(found.files, 'file')}, {_index_text(found)}"
     )
     if found.ok:
         return context.paint("green", f"In order: {looked}.")
     return context.paint("red", f"{counted(faults, 'fault')} in {looked}.")
+
+
+def _index_text(found: Verified) -> str:
+    """What recall keeps between runs; it is made by the first recall with an encoder."""
+    standing = found.index
+    if not standing.parts:
+        return "no recall index"
+    damaged = f", {len(standing.damaged):,} to be made again" if standing.damaged else ""
+    parts = counted(standing.parts, "recall index", "recall indexes")
+    return f"{parts} of {counted(standing.entries, 'text')}{damaged}"
 
 
 def _verify_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,7 +15,10 @@ from perdure.app import USER_SCOPE, App
 from perdure.authority.filesystem.project import Project
 from perdure.cli.paint import Paint
 from perdure.errors import UsageError
-from perdure.service.remember import MemoryService
+
+# For types alone.
+if TYPE_CHECKING:
+    from perdure.service.remember import MemoryService
 
 STDIN_BYTES_MAX = 4_000_000
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from perdure.authority.filesystem import projects
 from perdure.cli.command import Answer, Command, Context, text_argument
-from perdure.cli.jobs import short_id
 from perdure.cli.paint import Paint
 from perdure.cli.shapes import counted, date, one_line, table, written_text
 from perdure.core.memory import BRANCH_CHARS_MAX, Branch, Entry
 from perdure.errors import NotFound, UsageError
 from perdure.hosts.documents import branch_json, entry_json, written_json
-from perdure.service.purge import Purged
+
+# For types alone.
+if TYPE_CHECKING:
+    from perdure.service.purge import Purged
 
 _BOTH = frozenset({"branch", "user"})
 _REFUSED = "3 the text may not enter memory, the branch is full, or it changed; nothing was changed"
@@ -127,6 +130,8 @@ def forget(context: Context) -> Answer:
 
 def _forget_everywhere(context: Context) -> Answer:
     """Also from history, evidence, results and copies, on every branch of the scope."""
+    from perdure.cli.jobs import short_id
+
     options = context.options
     if context.branch is not None or options.expected is not None:
         msg = "--everywhere means every branch and every version."

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
-from perdure.core.exchange import DiffLine
+# For types alone.
+if TYPE_CHECKING:
+    from perdure.core.exchange import DiffLine
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 _SIGNS = {"+": "green", "-": "red", "~": "dim"}

@@ -12,7 +12,7 @@ from perdure.cli.paint import Paint
 from perdure.cli.shapes import counted, date, one_line
 from perdure.errors import UsageError
 from perdure.hosts.documents import line_json, recalled_json
-from perdure.recall.found import Mode, Why
+from perdure.recall.found import QUESTION_CHARS_MAX, Mode, Why
 from perdure.service.recalled import (
     Provenance,
     Recalled,
@@ -69,7 +69,11 @@ def _from_memory(context: Context, question: str, mode: Mode, found: Recalled) -
     near = [_entry_text(each, context, explain=True) for each in found.nearest] if explain else []
     by_key = any(each.why.exact_key for each in found.entries)
     warned = _warning(context, found, asked=mode in {"fused", "semantic"} and not by_key)
-    return _answer(context.paint, data, shown, near, warned)
+    nothing = NOTHING
+    if context.options.kind is not None and context.options.kind not in found.kinds:
+        nothing = f"No entry has the kind {context.options.kind!r}."
+        nothing += f" Here are: {', '.join(found.kinds)}." if found.kinds else ""
+    return _answer(context, data, shown, near, warned, nothing=nothing)
 
 
 def _from_evidence(context: Context, question: str, found: RecalledEvidence) -> Answer:
@@ -84,15 +88,19 @@ def _from_evidence(context: Context, question: str, found: RecalledEvidence) -> 
     }
     shown = [_line_text(each, context.paint, explain=explain) for each in found.lines]
     near = [_line_text(each, context.paint, explain=True) for each in found.nearest] if explain else []
-    return _answer(context.paint, data, shown, near, _warning(context, found, asked=True))
+    return _answer(context, data, shown, near, _warning(context, found, asked=True), nothing=NOTHING)
 
 
-def _answer(paint: Paint, data: dict[str, Any], shown: list[str], near: list[str], warned: str) -> Answer:
+def _answer(
+    context: Context, data: dict[str, Any], shown: list[str], near: list[str], warned: str, *, nothing: str
+) -> Answer:
     """What was found, or that nothing was: an answer with a status of its own."""
-    lines = list(shown) or [NOTHING]
-    if near:
-        lines += [paint("dim", "Nearest misses:"), *near]
-    return Answer(data, "\n".join(lines), 0 if shown else NOTHING_STATUS, warned)
+    if shown:
+        return Answer(data, "\n".join(shown), warning=warned)
+    lines = [nothing, context.paint("dim", "Nearest misses:"), *near] if near else [nothing]
+    if not data["problems"] and not context.app.has_memory(context.project):
+        warned = f"This project has no memory yet: perdure init gives it one. {warned}".rstrip()
+    return Answer(data, "\n".join(lines), NOTHING_STATUS, warned)
 
 
 def _searched_json(found: Recalled | RecalledEvidence) -> dict[str, Any]:
@@ -107,8 +115,8 @@ def _searched_json(found: Recalled | RecalledEvidence) -> dict[str, Any]:
 def _warning(context: Context, found: Recalled | RecalledEvidence, *, asked: bool) -> str:
     """One line: what could not be read, and what of the search was not there."""
     parts = list(found.problems)
-    if asked and found.encoder is None:
-        parts.append(context.app.without_encoder())
+    if asked and (advice := context.app.encoder_advice(found.encoder)):
+        parts.append(advice)
     if found.pending:
         left = counted(found.pending, "text")
         parts.append(f"{left} searched by words alone so far; recall again to go on encoding.")
@@ -167,7 +175,11 @@ def _origin(provenance: Provenance) -> Iterable[str]:
 
 
 def _recall_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("question", metavar="QUESTION", help='a question, words or a key; "-" reads it')
+    parser.add_argument(
+        "question",
+        metavar="QUESTION",
+        help=f'a question, words or a key, at most {QUESTION_CHARS_MAX:,} characters; "-" reads it',
+    )
     parser.add_argument(
         "--limit", metavar="N", type=values.whole(1, LIMIT_MAX), default=LIMIT, help=f"default: {LIMIT}"
     )
@@ -190,8 +202,9 @@ COMMANDS = (
             'perdure recall "which port did the API get?" --evidence --explain',
         ),
         statuses=(
-            "2 the question is empty, or --mode semantic finds no encoder",
-            "4 nothing stored answers this, or there is no such branch",
+            "2 the question is empty or too long, KIND is not a word, or --mode semantic finds no encoder",
+            "4 nothing stored answers this, no entry has that kind, or there is no such branch",
+            "6 --mode semantic, and the encoder does not answer; other modes then search by words",
         ),
     ),
 )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import io
-import json
 import os
 import sys
-import textwrap
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -16,7 +15,7 @@ from perdure.cli.command import Answer, Command, Context
 from perdure.cli.output import complain, say
 from perdure.cli.paint import Paint, legible
 from perdure.cli.table import DEFAULTS, HINTS, MODULES, groups, load, load_all, members
-from perdure.errors import Damaged, Inaccessible, OutputFailed, PerdureError, UsageError
+from perdure.errors import ConfigError, Damaged, Inaccessible, OutputFailed, PerdureError, UsageError
 
 INTERNAL_STATUS = 70
 INTERRUPTED_STATUS = 130
@@ -31,7 +30,10 @@ STATUSES = (
     "70 a fault in Perdure",
     "130 interrupted",
 )
+_REPAIR = "pip install perdure, in the same environment, puts back what is missing."
 _VALUED = ("--project", "--branch")
+_UNSHOWN = functools.partial(argparse.RawDescriptionHelpFormatter, width=80)
+"""For a parser that only parses: of its width, argparse would ask the terminal, and load a lot for that."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -57,6 +59,9 @@ def run(argv: list[str]) -> int:
     except Exception as error:
         if os.environ.get("PERDURE_DEBUG"):
             raise
+        if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("perdure"):
+            missing = f"this installation lacks the library {error.name.partition('.')[0]!r}."
+            return _fail(ConfigError.code, missing, _REPAIR, ConfigError.exit_status, as_json=as_json)
         advice = "Please report it; PERDURE_DEBUG=1 shows where it happened."
         found = f"{type(error).__name__}: {error}".splitlines()[0]
         return _fail("internal", f"a fault in Perdure: {found}.", advice, INTERNAL_STATUS, as_json=as_json)
@@ -85,11 +90,10 @@ def _run(argv: list[str]) -> int:
         say(group_help(name))
         return 0
     command = load(name)
-    parser = parser_of(command)
     if {"-h", "--help"} & set(_options(rest)):
-        say(parser.format_help(), end="")
+        say(help_of(command), end="")
         return 0
-    options = parser.parse_args([*shared, *rest])
+    options = parser_of(command).parse_args([*shared, *rest])
     paint = Paint.for_stream(sys.stdout)
     context = Context(options, paint)
     try:
@@ -101,18 +105,11 @@ def _run(argv: list[str]) -> int:
 
 
 def parser_of(command: Command) -> argparse.ArgumentParser:
-    """The parser of one command, with its help."""
-    statuses = [*command.statuses, "every status: " + "; ".join(STATUSES)]
-    parts = []
-    if command.examples:
-        parts.append("examples:\n" + "\n".join(f"  {example}" for example in command.examples))
-    filled = [textwrap.fill(s, 96, initial_indent="  ", subsequent_indent="    ") for s in statuses]
-    parts.append("\n".join(["exit statuses:", *filled]))
+    """The parser of one command."""
     parser = _Parser(
         prog=f"perdure {command.name}",
         description=command.summary[0].upper() + command.summary[1:] + ".",
-        epilog="\n\n".join(parts),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_UNSHOWN,
         allow_abbrev=False,
     )
     command.arguments(parser)
@@ -126,6 +123,22 @@ def parser_of(command: Command) -> argparse.ArgumentParser:
     if "yes" in command.takes:
         shared.add_argument("--yes", "-y", action="store_true", help="answer yes to every question")
     return parser
+
+
+def help_of(command: Command) -> str:
+    """The help of one command, as wide as the terminal, with examples and exit statuses."""
+    import textwrap
+
+    statuses = [*command.statuses, "every status: " + "; ".join(STATUSES)]
+    parts = []
+    if command.examples:
+        parts.append("examples:\n" + "\n".join(f"  {example}" for example in command.examples))
+    filled = [textwrap.fill(s, 96, initial_indent="  ", subsequent_indent="    ") for s in statuses]
+    parts.append("\n".join(["exit statuses:", *filled]))
+    parser = parser_of(command)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "\n\n".join(parts)
+    return parser.format_help()
 
 
 def overview() -> str:
@@ -156,7 +169,7 @@ def group_help(group: str) -> str:
 
 def _help_for(words: list[str]) -> str:
     name, _ = _resolve([*words, "--help"], [])
-    return group_help(name) if name in groups() else parser_of(load(name)).format_help()
+    return group_help(name) if name in groups() else help_of(load(name))
 
 
 def _options(words: list[str]) -> list[str]:
@@ -221,6 +234,8 @@ def _unknown(word: str) -> UsageError:
 
 def _print(answer: Answer, *, as_json: bool, colours: bool) -> None:
     if as_json:
+        import json
+
         say(json.dumps(answer.data, ensure_ascii=False))
     elif answer.text:
         say(legible(answer.text, colours=colours))
@@ -233,6 +248,8 @@ def _fail(code: str, message: str, advice: str, status: int, *, as_json: bool) -
     if not as_json or code == OutputFailed.code:
         complain(line)
         return status
+    import json
+
     error = {"code": code, "message": message, "advice": advice}
     try:
         say(json.dumps({"error": error}, ensure_ascii=False))

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from perdure.app import USER_SCOPE, App, home_path
+from perdure.app import USER_SCOPE, App
 from perdure.authority.filesystem import projects
 from perdure.authority.filesystem.filesystems import VANISHING
 from perdure.authority.filesystem.home import adopt
+from perdure.authority.filesystem.place import home_path
 from perdure.authority.filesystem.project import Project, find_project, repository_around
 from perdure.cli.command import Answer, Command, Context
 from perdure.cli.jobs import NO_ROOM

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from perdure.cli.paint import Paint
-from perdure.core.budget import Amount, Exposure
-from perdure.core.exchange import diff
-from perdure.service.remember import Written
+
+# For types alone: a command that only reads changes and pays nothing.
+if TYPE_CHECKING:
+    from perdure.core.budget import Amount, Exposure
+    from perdure.service.remember import Written
 
 NANODOLLARS = 1_000_000_000
 JOB_DIGITS_SHOWN = 12
@@ -18,6 +21,8 @@ def written_text(written: Written, paint: Paint, *, unchanged: str) -> str:
     """The diff of a change and where it leads, or that nothing changed."""
     if not written.changed:
         return unchanged
+    from perdure.core.exchange import diff
+
     lines = [paint.diff(diff(written.changes))]
     lines.append(paint("dim", f"branch {written.branch}, revision {written.seq}"))
     lines += [paint("yellow", f"similar: {e.entry_id} {one_line(e.text)}") for e in written.similar]

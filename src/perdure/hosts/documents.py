@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from perdure.core.memory import BRANCH_CHARS_MAX, Branch, Change, Entry, entry_digest
-from perdure.service.recalled import RecalledEntry, RecalledLine
-from perdure.service.remember import Written
+
+# For types alone.
+if TYPE_CHECKING:
+    from perdure.service.jobs import JobRow
+    from perdure.service.recalled import RecalledEntry, RecalledLine
+    from perdure.service.remember import Written
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
@@ -89,4 +93,21 @@ def line_json(each: RecalledLine) -> dict[str, Any]:
         "score": round(each.score, 4),
         "margin": round(each.margin, 4),
         "why": msgspec.to_builtins(each.why),
+    }
+
+
+def job_json(row: JobRow) -> dict[str, Any]:
+    """A review job as a list shows it."""
+    return {
+        "job": row.job_id,
+        "short": row.short,
+        "state": row.state,
+        "reason": row.reason,
+        "project": row.project,
+        "branch": row.branch,
+        "generation": row.generation,
+        "turns": row.turns,
+        "attempts": row.attempts,
+        "settled_ms": row.settled_ms,
+        "until_ms": row.until_ms,
     }

@@ -26,10 +26,10 @@ from perdure.errors import PerdureError
 from perdure.hosts.conversation import GUIDE, PAGE_ENTRIES_MAX, Conversation, Told
 from perdure.mcp.desk import Desk
 from perdure.mcp.shapes import GuideShape, NudgesShape, PageShape, RecalledShape, StatusShape, WrittenShape
+from perdure.recall.found import QUESTION_CHARS_MAX
 
 MEMORY_URI = "perdure://memory"
 HISTORY_URI = "perdure://entries/{entry_id}/history"
-QUESTION_CHARS_MAX = 4_000
 RECALL_LIMIT_MAX = 50
 NUDGES_MAX = 5
 _KIND_CHARS_MAX = 40

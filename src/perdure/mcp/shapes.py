@@ -99,6 +99,7 @@ class StatusShape(TypedDict):
     mode: str
     reviewer: str
     open_jobs: dict[str, int]
+    workers: int
 
 
 class NudgeShape(TypedDict):

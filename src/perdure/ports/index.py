@@ -38,6 +38,14 @@ class Kept(msgspec.Struct, frozen=True):
     current: bool
 
 
+class Standing(msgspec.Struct, frozen=True):
+    """What stands of the whole index. `damaged` are the files that cannot be used, as people see them."""
+
+    parts: int
+    entries: int
+    damaged: tuple[str, ...] = ()
+
+
 class FeatureIndex(Protocol):
     """Packed features of documents, by the encoder that made them. Two encoders are never mixed."""
 
@@ -55,10 +63,21 @@ class FeatureIndex(Protocol):
         """
         ...
 
+    def lent(self, part: BranchPart, versions: frozenset[str], *, encoder: str) -> Mapping[str, bytes]:
+        """What other branches of the part's scope hold of these versions, made by this encoder.
+
+        A fork has the texts of its branch. No other scope is looked at (G-05).
+        """
+        ...
+
     def branches(self, scope: str) -> tuple[BranchPart, ...]:
         """The branches of a scope, there or gone, of which anything stands."""
         ...
 
     def keep_only(self, part: Part, versions: frozenset[str]) -> bool:
         """Take away what was made from other versions than these; True when there was any."""
+        ...
+
+    def standing(self) -> Standing:
+        """What stands now, of all scopes; for people. Raises Inaccessible."""
         ...

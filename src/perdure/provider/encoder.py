@@ -29,7 +29,7 @@ WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2
 """Of model.onnx in version 1.0.0."""
 
 _ADVICE = 'Install the extra again: pip install --force-reinstall "perdure[recall]".'
-_FOLDER = resources.files("perdure.provider") / "vocabulary"
+FOLDER = resources.files("perdure.provider") / "vocabulary"
 
 
 class PackagedEncoder:
@@ -71,17 +71,17 @@ class PackagedEncoder:
             raise ConfigError("The encoder's weights cannot be read.", advice=_ADVICE) from error
         if hashlib.sha256(data).hexdigest() != WEIGHTS_SHA256:
             raise ConfigError("The encoder's weights are not the file that is expected.", advice=_ADVICE)
-        axes = np.frombuffer((_FOLDER / "minilm-axes.f16").read_bytes(), "<f2").reshape(DIMENSIONS, -1)
+        axes = np.frombuffer((FOLDER / "minilm-axes.f16").read_bytes(), "<f2").reshape(DIMENSIONS, -1)
         return MiniLM(read_tensors(data), WordPieces(vocabulary()), axes.astype(np.float32))
 
 
 def packaged() -> PackagedEncoder | None:
-    """Give the packaged encoder, or None if its weights are not installed. Loads nothing yet."""
-    found = find_spec(WEIGHTS_PACKAGE)
+    """Give the packaged encoder, or None if its weights, or NumPy, are not installed. Loads nothing yet."""
+    found = find_spec(WEIGHTS_PACKAGE) if find_spec("numpy") is not None else None
     folders = found.submodule_search_locations if found else None
     return PackagedEncoder(Path(folders[0], "model.onnx")) if folders else None
 
 
 def vocabulary() -> list[str]:
     """Give BERT's 30,522 uncased word pieces in the order of their ids."""
-    return gzip.decompress((_FOLDER / "bert-uncased.txt.gz").read_bytes()).decode("utf-8").splitlines()
+    return gzip.decompress((FOLDER / "bert-uncased.txt.gz").read_bytes()).decode("utf-8").splitlines()

@@ -16,12 +16,13 @@ from perdure.recall.keys import KeyIndex
 from perdure.recall.lexical import Postings
 from perdure.recall.lines import Lines
 from perdure.recall.scale import Scale, scale_of
-from perdure.recall.tokens import grams, terms
+from perdure.recall.tokens import content_words, grams, terms
 
 # NumPy is loaded by the first search with an encoder, not by the corpus that it searches.
 if TYPE_CHECKING:
     from perdure.recall.cues import CueMemory
     from perdure.recall.encoder import Floats
+    from perdure.recall.holographic import HolographicMemory
     from perdure.recall.semantic import Vectors
 
 _WORD_VECTORS_MAX = 20_000
@@ -41,6 +42,7 @@ class Corpus:
         self._grams: Postings | None = None
         self._vectors: Vectors | None = None
         self._cues: CueMemory | None = None
+        self._traces: HolographicMemory | None = None
         self._word_vectors: dict[tuple[str, str], Floats] = {}
         self._scales: dict[str, Scale] = {}
 
@@ -62,6 +64,7 @@ class Corpus:
         self.documents[doc_id] = document
         if document.key:
             self.keys.add(doc_id, document.key, scope=scope)
+            self._trace(document.key)
         words = terms(told(document))
         self.words.add(doc_id, words)
         if document.group and words:
@@ -83,6 +86,8 @@ class Corpus:
         self._lines = None
         self._features.pop(doc_id, None)
         self.keys.remove(doc_id)
+        if document.key:
+            self._trace(document.key)
         if document.group in self.groups:
             self.groups.take(document.group, list(self.words.terms(doc_id)))
         self.words.remove(doc_id)
@@ -90,7 +95,9 @@ class Corpus:
             if other is not None:
                 other.remove(doc_id)
         if self._word_vectors:
-            self._word_vectors.clear()
+            gone = set(content_words(told(document)))
+            for known in [known for known in self._word_vectors if known[1] in gone]:
+                del self._word_vectors[known]
 
     def missing(self, encoder: Encoder) -> Iterator[Document]:
         """Give the documents that have no features of this encoder."""
@@ -139,8 +146,27 @@ class Corpus:
                 self._cues.add(doc_id, told(document))
         return self._cues
 
+    def traces(self) -> HolographicMemory:
+        """Keys, each bound to the ids of the entries that hold it, one in a line, in the order of scopes."""
+        if self._traces is None:
+            from perdure.recall.holographic import HolographicMemory
+
+            keys = {document.key for document in self.documents.values() if document.key}
+            self._traces = HolographicMemory({key: "\n".join(self.keys.holders(key)) for key in keys})
+        return self._traces
+
+    def _trace(self, key: str) -> None:
+        """Bind a key to the entries that hold it now."""
+        if self._traces is None:
+            return
+        holders = self.keys.holders(key)
+        if holders:
+            self._traces.add(key, "\n".join(holders))
+        else:
+            self._traces.remove(key)
+
     def word_vectors(self, words: Sequence[str], encoder: Encoder) -> dict[str, Floats]:
-        """Each word encoded alone; kept until a document goes, so that none of its words outlives it."""
+        """Each word encoded alone; kept until a document that has it goes, so that it outlives none."""
         if len(self._word_vectors) > _WORD_VECTORS_MAX:
             self._word_vectors.clear()
         fresh = [word for word in words if (encoder.fingerprint, word) not in self._word_vectors]

@@ -17,7 +17,7 @@ from perdure.recall.encoder import Encoder
 from perdure.recall.features import Features, features, pack, unpack
 from perdure.recall.found import Answer, Document, Hit, Mode, Why
 from perdure.recall.keys import KeyMatch
-from perdure.recall.ways import Candidate, by_cues, by_meaning, by_words, shared_words
+from perdure.recall.ways import Candidate, by_cues, by_meaning, by_traces, by_words, shared_words
 
 __all__ = [
     "Answer",
@@ -55,11 +55,13 @@ def search(
     encoder: Encoder | None = None,
     accept: Callable[[Document], bool] | None = None,
     explain: bool = False,
+    is_word: Callable[[str], bool] | None = None,
 ) -> Answer:
     """Search entries; give up to `limit`, or none if nothing stored answers, and then the nearest misses.
 
     `accept` says which documents may be found; None: all. With `explain` the reasons hold the z-score of the
-    holographic search in every mode, which costs a vector for every document at the first question.
+    holographic search in every mode, which costs a vector for every document at the first question. `is_word`
+    says of a folded word that it is an ordinary one, and so not a key's word misspelt; None: unknown.
 
     Raises `UsageError` for an empty question, and for mode "semantic" without an encoder.
     """
@@ -71,7 +73,7 @@ def search(
         )
     accepted = corpus.accepted(accept)
     depth = max(limit, _DEPTH)
-    matches = _matches(corpus, question, mode, depth, accepted)
+    matches = _matches(corpus, question, depth, accepted, mode=mode, is_word=is_word)
     searches, ranked = _ranked(corpus, question, depth, accepted, mode=mode, encoder=encoder)
     candidates = _merge(matches, ranked)
     if explain:
@@ -116,14 +118,21 @@ def check_question(question: str) -> None:
 
 
 def _matches(
-    corpus: Corpus, question: str, mode: Mode, depth: int, accepted: Callable[[str], bool]
+    corpus: Corpus,
+    question: str,
+    depth: int,
+    accepted: Callable[[str], bool],
+    *,
+    mode: Mode,
+    is_word: Callable[[str], bool] | None,
 ) -> list[KeyMatch]:
     """What the keys say: all of it for mode "exact", what decides for mode "fused"."""
     if mode not in ("exact", "fused"):
         return []
     found = [match for match in corpus.keys.exact(question) if accepted(match.doc_id)]
     if not found:
-        found = [match for match in corpus.keys.find(question, limit=len(corpus)) if accepted(match.doc_id)]
+        near = corpus.keys.find(question, limit=len(corpus), is_word=is_word)
+        found = [match for match in near if accepted(match.doc_id)]
     wanted = found if mode == "exact" else [match for match in found if match.decides]
     return wanted[:depth]
 
@@ -141,7 +150,10 @@ def _ranked(
     if mode == "exact":
         return ("key",), []
     if mode == "holographic":
-        return ("holographic",), by_cues(corpus, question, depth, accepted)
+        decoded = by_traces(corpus, question, accepted)
+        keyed = {each.doc_id for each in decoded}
+        cued = by_cues(corpus, question, depth, lambda each: accepted(each) and each not in keyed)
+        return ("holographic",), [*decoded, *cued]
     if mode == "lexical":
         return ("lexical",), by_words(corpus, question, depth, accepted)
     first = ("key",) if mode == "fused" else ()
@@ -179,10 +191,13 @@ def _merge(matches: Sequence[KeyMatch], ranked: Iterable[Candidate]) -> list[Can
 
 
 def _with_cues(corpus: Corpus, question: str, candidates: Iterable[Candidate]) -> list[Candidate]:
-    scores = corpus.cues().scores(question)
+    """With the z of the key's binding where the question is the key, and else that of the cue."""
+    scores = {doc_id: match.z for doc_id, match in corpus.cues().scores(question).items()}
+    keyed = by_traces(corpus, question, lambda _: True)
+    scores |= {each.doc_id: each.why.holographic_z or 0.0 for each in keyed}
     return [
         msgspec.structs.replace(
-            each, why=msgspec.structs.replace(each.why, holographic_z=scores[each.doc_id].z)
+            each, why=msgspec.structs.replace(each.why, holographic_z=scores[each.doc_id])
         )
         for each in candidates
     ]

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import msgspec
 
-from perdure.core.sha256 import sha256_hex
 from perdure.recall.encoder import Encoder
 from perdure.recall.found import Document
 
-FORMAT = 1
+FORMAT = 2
 """Raise it when views, quantisation or layout change: stored features are then computed again."""
 
-_HEAD = b"perdure-features\x00"
-_CHECK_BYTES = 32  # hexadecimal digits of half a SHA-256
+_Packed = tuple[int, int, bytes, int, bytes]
 
 
-class Features(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+class Features(msgspec.Struct, frozen=True):
     """Vectors of one document version; no text and no word of it.
 
-    `vector` is a unit vector, float16 little-endian, `dimensions` long. `states` are word pieces in their
-    context, int8, rows of `state_dimensions`; a row's direction counts and not its length. Empty: none.
+    Only directions count, so that no number tells a length. `vector` is int8, `dimensions` long. `states` are
+    word pieces in their context, four bits a number, rows of `state_dimensions`; see `semantic`. Empty: none.
     """
 
     fingerprint: str
@@ -37,33 +35,34 @@ def features(document: Document, encoder: Encoder) -> Features:
 
 
 def pack(found: Features) -> bytes:
-    """Give bytes to store: a headline, a version, the features and a checksum."""
-    body = msgspec.msgpack.encode((FORMAT, found))
-    return _HEAD + _check(body) + body
+    """Give bytes to store. Who stores them says beside them which encoder made them, and proves them whole:
+    both stand once for many documents.
+    """
+    packed: _Packed = (FORMAT, found.dimensions, found.vector, found.state_dimensions, found.states)
+    return msgspec.msgpack.encode(packed)
 
 
 def unpack(data: bytes, fingerprint: str) -> Features | None:
-    """Read what `pack` gave; None if it is damaged, of another version, or of another encoder."""
-    start = len(_HEAD) + _CHECK_BYTES
-    body = data[start:]
-    if data[: len(_HEAD)] != _HEAD or data[len(_HEAD) : start] != _check(body):
-        return None
+    """Read what `pack` gave of this encoder's features; None if it is of another version, or does not fit
+    itself.
+    """
     try:
-        version, found = msgspec.msgpack.decode(body, type=tuple[int, Features])
-    except msgspec.MsgspecError:  # a whole file of another version
+        version, dimensions, vector, rows, states = msgspec.msgpack.decode(data, type=_Packed)
+    except (msgspec.MsgspecError, UnicodeDecodeError):  # of another version as a whole
         return None
-    whole = version == FORMAT and found.fingerprint == fingerprint and _fits(found)
-    return found if whole else None
+    found = Features(fingerprint, dimensions, vector, rows, states)
+    return found if version == FORMAT and _fits(found) else None
 
 
-def _check(body: bytes) -> bytes:
-    return sha256_hex(body)[:_CHECK_BYTES].encode()
+def row_bytes(dimensions: int) -> int:
+    """Bytes of a row of states: two numbers in each."""
+    return (dimensions + 1) // 2
 
 
 def _fits(found: Features) -> bool:
     rows = found.state_dimensions
     return (
         found.dimensions > 0
-        and len(found.vector) == 2 * found.dimensions
-        and (len(found.states) % rows == 0 if rows > 0 else not found.states)
+        and len(found.vector) == found.dimensions
+        and (len(found.states) % row_bytes(rows) == 0 if rows > 0 else not found.states)
     )

@@ -6,6 +6,9 @@ from typing import Literal
 
 import msgspec
 
+QUESTION_CHARS_MAX = 4_000
+"""A longer question is refused."""
+
 Mode = Literal["fused", "exact", "lexical", "semantic", "holographic"]
 
 

@@ -32,7 +32,9 @@ from perdure.recall.phases import (
     acceptance,
     atoms,
     crosstalk,
+    filler_scores,
     matched,
+    record,
     superpose,
     token_hash,
 )
@@ -265,6 +267,39 @@ class HolographicMemory:
     def _bound(self, facts: Iterable[_Hashes]) -> Phases:
         both = np.array(list(facts), dtype=np.uint64).reshape(-1, 2)
         return atoms(both[:, 0], self.dimensions) + atoms(both[:, 1], self.dimensions)
+
+
+def recall_field(facts: Mapping[str, str], entity: str, role: str) -> Decoded:
+    """Recall one field of an entity whose facts have keys "entity/role", from one trace of all its fields.
+
+    With `db/host` and `db/port` among the facts, the entity "db" is a record of two fields, and the role
+    "port" is unbound from it. As with `HolographicMemory.recall`, `value` is None for a role that is not
+    there, and what came out is checked against the facts.
+
+    Raises:
+        ValueError: the entity has more fields than a trace can hold.
+
+    """
+    start = f"{normalize_key(entity)}/"
+    named = {normalize_key(key): value for key, value in facts.items()}
+    fields = {key.removeprefix(start): value for key, value in named.items() if key.startswith(start)}
+    if not fields:
+        return _NOTHING
+    asked, fillers = normalize_key(role), list(dict.fromkeys(fields.values()))
+    scores = filler_scores(record(fields), asked, fillers)
+    best = int(scores.argmax())
+    score = float(scores[best])
+    others = np.delete(scores, best)
+    accepted = (
+        score >= acceptance(DIMENSIONS, len(fields), len(fillers)) and fields.get(asked) == fillers[best]
+    )
+    return Decoded(
+        value=fillers[best] if accepted else None,
+        score=score,
+        z=score / crosstalk(DIMENSIONS, len(fields)),
+        margin=score - float(others.max()) if others.size else score,
+        accepted=accepted,
+    )
 
 
 def bank_of(hashed: int, banks: int) -> int:

@@ -5,8 +5,8 @@ Keys are compared by the one key rule (M-15, `core.text.normalize_key`). What a 
 - **exact**: the whole question is the key. It decides.
 - **misspelt**: the whole question is the key but for one edit (two from ten characters on; a swap of
   neighbours is one edit). It decides only if no other key is as near, if the digits are the same, and if no
-  word of the question that the key lacks is a word of another key: "code version" is not a misspelt
-  "node version" where something is kept about code.
+  word of the question that the key lacks is a word of another key, or an ordinary word that means another
+  thing: "code version" is not a misspelt "node version". An inflection ("commands") means the same.
 - **partial**: each word of the question stands in the key. It never decides.
 - **named**: the key stands in a longer question, as whole words. It never decides, however common or short
   the key is: a longer question asks for more than its key says, and other searches weigh it against that.
@@ -21,7 +21,7 @@ import math
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import nlargest
 from operator import itemgetter
 from typing import Literal
@@ -29,6 +29,7 @@ from typing import Literal
 import msgspec
 
 from perdure.core.text import KEY_CHARS_MAX, normalize_key
+from perdure.recall.tokens import terms
 
 Way = Literal["exact", "misspelt", "partial", "named"]
 
@@ -46,9 +47,12 @@ RUN_CHARS_MAX = 24
 
 _EDGES = " \t\n?!.,;:\"'`()[]{}<>«»“”„‘’‚‹›¿¡。、,！？：；「」『』（）…"
 _DIGITS = re.compile(r"\d+")
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]{2,}"
+_LETTERS = re.compile(r"[^\W\d_]+")
+_UNSPACED = (
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+    r"\U00020000-\U0003ffff]{2,}"
 )
+"""A run of a script without spaces; compiled for the first question that is not ASCII."""
 _RANK: dict[Way, int] = {"exact": 0, "misspelt": 1, "partial": 2, "named": 3}
 
 
@@ -73,6 +77,11 @@ class _Keyed(msgspec.Struct, frozen=True):
     spelling: str
     name: str
     scope: int
+
+
+def bare(question: str) -> str:
+    """Give a question in the compared form of a key, without quotes and punctuation around it."""
+    return normalize_key(question).strip(_EDGES)
 
 
 def grams(text: str, sizes: Iterable[int] = (2, 3)) -> list[str]:
@@ -158,6 +167,12 @@ class KeyIndex:
             self._forget_grams(entry.name)
         return True
 
+    def holders(self, key: str) -> tuple[str, ...]:
+        """Give the ids of the entries of a key, in the order of scopes."""
+        name = normalize_key(key)
+        found = sorted(self._matches(name, "exact", edits=0, share=1.0, decides=True), key=_order)
+        return tuple(match.doc_id for match in found)
+
     def exact(self, question: str) -> tuple[KeyMatch, ...]:
         """Give the entries whose key is the question, in the order of scopes (R-01).
 
@@ -165,22 +180,24 @@ class KeyIndex:
         """
         name = normalize_key(question)
         if name not in self._holders:
-            name = name.strip(_EDGES)
+            name = bare(question)
         return tuple(sorted(self._matches(name, "exact", edits=0, share=1.0, decides=True), key=_order))
 
-    def find(self, question: str, *, limit: int = CANDIDATES) -> tuple[KeyMatch, ...]:
+    def find(
+        self, question: str, *, limit: int = CANDIDATES, is_word: Callable[[str], bool] | None = None
+    ) -> tuple[KeyMatch, ...]:
         """Give the entries whose key the question is or may mean: exact, misspelt, partial, then named ones.
 
         Exact matches stand alone. Within a way, fewer edits and a larger share come first, then the order of
-        scopes.
+        scopes. `is_word` says of a folded word whether it is an ordinary one, and so no misspelling.
         """
         found = self.exact(question)
-        name = normalize_key(question).strip(_EDGES)
+        name = bare(question)
         if found or not name:
             return found[:limit]
         near = self._candidates(name) if len(name) <= KEY_CHARS_MAX + EDITS_MAX else []
         misspelt = _misspellings(name, near)
-        meant = self._meant(name, misspelt)
+        meant = self._meant(name, misspelt, is_word)
         ways: dict[str, Way] = dict.fromkeys(self._named(name), "named")
         ways |= dict.fromkeys((each for each in near if _is_part(name, each)), "partial")
         ways |= dict.fromkeys(misspelt, "misspelt")
@@ -210,7 +227,9 @@ class KeyIndex:
                 decides=decides,
             )
 
-    def _meant(self, name: str, misspelt: dict[str, int]) -> str | None:
+    def _meant(
+        self, name: str, misspelt: dict[str, int], is_word: Callable[[str], bool] | None
+    ) -> str | None:
         """Give the one key that the question can only be a misspelling of, if there is one."""
         fewest = min(misspelt.values(), default=0)
         nearest = [each for each, edits in misspelt.items() if edits == fewest]
@@ -219,6 +238,8 @@ class KeyIndex:
         key = nearest[0]
         strange = set(name.split()) - set(key.split())
         if any(self._words[word] for word in strange) or _DIGITS.findall(name) != _DIGITS.findall(key):
+            return None
+        if is_word is not None and any(map(is_word, _foreign(strange, key))):
             return None
         return key
 
@@ -230,7 +251,7 @@ class KeyIndex:
                 key = " ".join(words[at:end])
                 if key in self._holders:
                     yield key
-        for run in _UNSPACED.findall(name):
+        for run in [] if name.isascii() else re.findall(_UNSPACED, name):
             for at in range(len(run)):
                 for end in range(at + 2, min(len(run), at + RUN_CHARS_MAX) + 1):
                     if run[at:end] in self._holders:
@@ -302,6 +323,15 @@ def _misspellings(name: str, keys: Iterable[str]) -> dict[str, int]:
     return {key: edits for key, edits in counted.items() if edits <= _edits_allowed(min(len(name), len(key)))}
 
 
+def _foreign(words: Iterable[str], key: str) -> Iterator[str]:
+    """Give the parts of words, letters only, that are not a word of the key in another inflection."""
+    stems = set(terms(key, stop=frozenset()))
+    for word in words:
+        for part in _LETTERS.findall(word):
+            if stems.isdisjoint(terms(part, stop=frozenset())):
+                yield part
+
+
 def _edits_allowed(chars: int) -> int:
     if chars < NEAR_CHARS_MIN:
         return 0
@@ -310,7 +340,9 @@ def _edits_allowed(chars: int) -> int:
 
 def _is_part(name: str, key: str) -> bool:
     """Say whether all words of the question stand in a key, or the question does in one without spaces."""
-    return set(name.split()) < set(key.split()) or bool(_UNSPACED.fullmatch(name) and name in key)
+    if set(name.split()) < set(key.split()):
+        return True
+    return not name.isascii() and name in key and re.fullmatch(_UNSPACED, name) is not None
 
 
 def _order(match: KeyMatch) -> tuple[int, int, float, int]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perdure.recall.encoder import Encoder
-from perdure.recall.features import Features
+from perdure.recall.features import Features, row_bytes
 from perdure.recall.found import Document
 
 KEYED_VIEWS = (
@@ -28,8 +28,14 @@ PLAIN_VIEWS = ("{text}", "In this project: {text}", "Note: {text}", "What is kno
 EVIDENCE_VIEWS = ("{text}",)
 
 _ROWS_MIN = 64
-_FREQUENT_PIECES = 1_996
+FREQUENT_PIECES = 1_996
 """BERT's vocabulary: what stands before are marks, unused places and single characters."""
+
+_HALF = 7
+"""Four bits hold -7 to 7, stored from 1 to 15."""
+
+_CLIPS = (1.0, 0.85, 0.7, 0.6, 0.5)
+"""Shares of a row's largest number that may become the largest of four bits."""
 
 Floats = NDArray[np.float32]
 
@@ -44,15 +50,15 @@ def compute(document: Document, encoder: Encoder) -> Features:
     else:
         views, told = PLAIN_VIEWS, document.text
     texts = [view.replace("{key}", document.key or "").replace("{text}", document.text) for view in views]
-    vector = unit(encoder.encode(texts).sum(0, keepdims=True))[0]
+    vector = _eight_bits(unit(encoder.encode(texts).sum(0, keepdims=True))[0])
     states = encoder.token_states(told)
-    rows = _quantise(states[1]) if states is not None and len(states[0]) else np.zeros((0, 0), np.int8)
+    held = np.zeros((0, 0), np.float32) if states is None else states[1][kept(states[0])]
     return Features(
         fingerprint=encoder.fingerprint,
         dimensions=len(vector),
-        vector=vector.astype("<f2").tobytes(),
-        state_dimensions=rows.shape[1],
-        states=rows.tobytes(),
+        vector=vector.tobytes(),
+        state_dimensions=held.shape[1] if len(held) else 0,
+        states=four_bits(held),
     )
 
 
@@ -95,7 +101,7 @@ class Vectors:
             return
         if place == len(self._rows):
             self._rows = np.concatenate((self._rows, np.zeros_like(self._rows)))
-        self._rows[place] = unit(np.frombuffer(found.vector, "<f2").astype(np.float32)[None])[0]
+        self._rows[place] = unit(np.frombuffer(found.vector, np.int8).astype(np.float32)[None])[0]
         self.ids.append(doc_id)
         self._places[doc_id] = place
         if found.states:
@@ -135,10 +141,10 @@ class Vectors:
         held = [(at, each) for at, each in held if each[0] == width]
         if not held or not width:
             return found
-        tokens = np.frombuffer(b"".join(each[1] for _, each in held), np.int8).reshape(-1, width)
-        sizes = [len(each[1]) // width for _, each in held]
+        tokens = from_four_bits(b"".join(each[1] for _, each in held), width)
+        sizes = [len(each[1]) // row_bytes(width) for _, each in held]
         starts = np.cumsum([0, *sizes[:-1]])
-        best = np.maximum.reduceat(unit(states) @ unit(tokens.astype(np.float32)).T, starts, axis=1)
+        best = np.maximum.reduceat(unit(states) @ unit(tokens).T, starts, axis=1)
         weights = piece_weights(pieces)
         found[[at for at, _ in held]] = weights @ best / weights.sum()
         return found
@@ -146,7 +152,7 @@ class Vectors:
 
 def piece_weights(pieces: Sequence[int]) -> Floats:
     """Rarity of word pieces by their place in the vocabulary, above 0: ln(1 + place / 50) + 0.1."""
-    places = np.maximum(np.asarray(pieces, np.float32) - _FREQUENT_PIECES, 0)
+    places = np.maximum(np.asarray(pieces, np.float32) - FREQUENT_PIECES, 0)
     weights: Floats = (np.log1p(places / 50) + 0.1).astype(np.float32)
     return weights
 
@@ -159,8 +165,35 @@ def nearest_word(asked: Iterable[Floats], held: Sequence[Floats]) -> list[float]
     return [max(0.0, float((table @ vector).max())) for vector in asked]
 
 
-def _quantise(states: Floats) -> NDArray[np.int8]:
-    """Rows as int8; each by its own largest number, as only directions count."""
-    largest = np.maximum(np.abs(states).max(1, keepdims=True), np.float32(1e-12))
-    rows: NDArray[np.int8] = np.round(np.nan_to_num(states / largest) * 127).astype(np.int8)
-    return rows
+def kept(pieces: Sequence[int]) -> NDArray[np.bool_]:
+    """Say of each piece of a document whether its state is kept: if it is no mark and no single character.
+
+    These were a quarter of all states. Their partners in a question weigh nearly nothing.
+    """
+    rare: NDArray[np.bool_] = np.asarray(pieces) >= FREQUENT_PIECES
+    return rare
+
+
+def _eight_bits(vector: Floats) -> NDArray[np.int8]:
+    """A vector by its own largest number, as only its direction counts."""
+    largest = np.maximum(np.abs(vector).max(initial=0), np.float32(1e-12))
+    row: NDArray[np.int8] = np.round(vector / largest * 127).astype(np.int8)
+    return row
+
+
+def four_bits(rows: Floats) -> bytes:
+    """Rows, each at the one of a few scales that keeps its direction best; two numbers in a byte."""
+    clean = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
+    largest = np.maximum(np.abs(clean).max(1, keepdims=True, initial=0), np.float32(1e-12))
+    tries = np.stack([np.clip(np.round(clean / (largest * clip) * _HALF), -_HALF, _HALF) for clip in _CLIPS])
+    agreed = np.einsum("tij,ij->ti", tries, clean) / np.maximum(np.linalg.norm(tries, axis=2), 1)
+    best = tries[agreed.argmax(0), np.arange(len(clean))]
+    even = np.pad(best, ((0, 0), (0, best.shape[1] % 2))).astype(np.int8) + (_HALF + 1)
+    return ((even[:, 0::2] << 4) | even[:, 1::2]).astype(np.uint8).tobytes()
+
+
+def from_four_bits(data: bytes, width: int) -> Floats:
+    """What `four_bits` was given, in whole numbers: float32 [rows, width]."""
+    pairs = np.frombuffer(data, np.uint8).reshape(-1, row_bytes(width))
+    numbers = np.stack((pairs >> 4, pairs & 15), axis=2).reshape(len(pairs), 2 * pairs.shape[1])[:, :width]
+    return numbers.astype(np.float32) - np.float32(_HALF + 1)

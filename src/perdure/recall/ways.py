@@ -7,16 +7,19 @@ above that of an entry before it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from perdure.recall.calibrate import COSINE, HOLOGRAPHIC, LEXICAL, SEMANTIC, Logistic
+from perdure.recall.calibrate import COSINE, HOLOGRAPHIC, LEXICAL, SEMANTIC, STATIC, Logistic
 from perdure.recall.corpus import Corpus, told
+from perdure.recall.doubts import doubts
 from perdure.recall.encoder import Encoder
 from perdure.recall.found import Why
+from perdure.recall.keys import bare
 from perdure.recall.tokens import (
     content_words,
     grams,
@@ -35,6 +38,12 @@ NAMES_SHARE = 0.1
 """What the names of a question add to a cosine when all of them stand in an entry: an encoder of language
 knows words, not names. Ordinary words add nothing; what they add costs questions in other words.
 """
+
+WORDS_SHARE = {"static": 0.2}
+"""By the name of an encoder: what shared words of any kind add at most. It helps where vectors are coarse."""
+
+_WORDS_MUCH = 6.0
+"""A BM25 score that tells much: it adds three quarters of the most."""
 
 _GRAM_SHARE = 0.5
 
@@ -67,7 +76,8 @@ def by_words(corpus: Corpus, question: str, depth: int, accepted: Callable[[str]
         (
             doc_id,
             LEXICAL,
-            {"words": share.get(doc_id, 0.0), "grams": share_grams.get(doc_id, 0.0)},
+            {"words": share.get(doc_id, 0.0), "grams": share_grams.get(doc_id, 0.0)}
+            | doubts(question, told(corpus.documents[doc_id])),
             Why(lexical=words.get(doc_id, 0.0)),
         )
         for doc_id in best(ranks, depth)
@@ -79,9 +89,31 @@ def by_cues(corpus: Corpus, question: str, depth: int, accepted: Callable[[str],
     """Rank by the holographic search alone."""
     matches = [match for match in corpus.cues().rank(question, limit=len(corpus)) if accepted(match.doc_id)]
     return _judged(
-        (match.doc_id, HOLOGRAPHIC, {"cosine": match.cosine}, Why(holographic_z=match.z))
+        (
+            match.doc_id,
+            HOLOGRAPHIC,
+            {"cosine": match.cosine} | doubts(question, told(corpus.documents[match.doc_id])),
+            Why(holographic_z=match.z),
+        )
         for match in matches[:depth]
     )
+
+
+def by_traces(corpus: Corpus, question: str, accepted: Callable[[str], bool]) -> list[Candidate]:
+    """Decode a question that is a key from the superposed bindings; without one, or for another key, nothing.
+
+    What comes out is given if the entry that is stored bears it out (R-02).
+    """
+    for asked in dict.fromkeys((question, bare(question))):
+        decoded = corpus.traces().recall(asked)
+        if decoded.value is not None:
+            why = Why(exact_key=True, holographic_z=decoded.z)
+            return [
+                Candidate(doc_id=doc_id, chance=1.0, needed=0.0, why=why)
+                for doc_id in decoded.value.split("\n")
+                if doc_id in corpus.keys.holders(asked) and accepted(doc_id)
+            ]
+    return []
 
 
 def by_meaning(
@@ -106,16 +138,26 @@ def by_meaning(
     near = dict(zip(vectors.ids, vectors.cosines(asked).tolist(), strict=True))
     words = corpus.words.score(terms(question)) if with_words else {}
     names = corpus.words.coverage(hard_terms(question)) if with_words else {}
+    share = WORDS_SHARE.get(encoder.name, 0.0)
     ranks = {
-        doc_id: cosine + NAMES_SHARE * names.get(doc_id, 0.0)
+        doc_id: cosine
+        + NAMES_SHARE * names.get(doc_id, 0.0)
+        + share * math.tanh(words.get(doc_id, 0.0) / _WORDS_MUCH)
         for doc_id, cosine in near.items()
         if accepted(doc_id) and encoder.reads(told(corpus.documents[doc_id]))
     }
     chosen = best(ranks, depth)
     states = encoder.token_states(question)
     late = vectors.late(*states, chosen).tolist() if states is not None else [0.0] * len(chosen)
-    unnamed = _unnamed(corpus, question, chosen, encoder)
     model, scale = (SEMANTIC, None) if states is not None else (COSINE, corpus.scale(encoder))
+    shared: Mapping[str, float] = {}
+    grams_shared: Mapping[str, float] = {}
+    if share:
+        model, scale = STATIC, None
+        shared = corpus.words.coverage(terms(question))
+        grams_shared = corpus.grams().coverage(grams(question))
+    named = "unnamed" in model.weights
+    unnamed = _unnamed(corpus, question, chosen, encoder) if named else [0.0] * len(chosen)
     found = [
         (
             doc_id,
@@ -124,7 +166,10 @@ def by_meaning(
                 "cosine": near[doc_id] if scale is None else scale.packaged(near[doc_id]),
                 "late": fit,
                 "unnamed": lack,
-            },
+                "words": shared.get(doc_id, 0.0),
+                "grams": grams_shared.get(doc_id, 0.0),
+            }
+            | doubts(question, told(corpus.documents[doc_id])),
             Why(
                 lexical=words.get(doc_id) if with_words else None,
                 cosine=near[doc_id],

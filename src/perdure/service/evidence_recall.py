@@ -7,7 +7,7 @@ somebody said once, not memory: what is found carries its turn and date, and is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
@@ -87,12 +87,12 @@ class EvidenceRecallService:
             warm.corpus, question, limit=limit, encoder=encoder, now_ms=self._clock.now_ms()
         )
         return RecalledEvidence(
-            lines=tuple(_line(passages[hit.doc_id], hit) for hit in answer.hits),
-            nearest=tuple(_line(passages[hit.doc_id], hit) for hit in answer.nearest),
+            lines=tuple(_line(passages, hit) for hit in answer.hits),
+            nearest=tuple(_line(passages, hit) for hit in answer.nearest),
             searches=answer.searches,
             encoder=encoder.name if encoder is not None else None,
             searched=len(passages),
-            pending=featuring.pending if featuring is not None else 0,
+            pending=warm.pending if featuring is not None else 0,
         )
 
     def _following(self, job_ids: tuple[str, ...]) -> FollowingCorpus:
@@ -166,7 +166,9 @@ def _part(job: Job, passages: dict[str, _Passage]) -> PartDocuments:
     return PartDocuments(JobPart(job.job_id), job.evidence_digest, tuple(documents))
 
 
-def _line(passage: _Passage, hit: Hit) -> RecalledLine:
+def _line(passages: Mapping[str, _Passage], hit: Hit) -> RecalledLine:
+    passage = passages[hit.doc_id]
+    turns = dict.fromkeys(passages[each].turn.turn_id for each in hit.why.neighbours)
     return RecalledLine(
         text=passage.text,
         role=passage.line.role,
@@ -178,5 +180,5 @@ def _line(passage: _Passage, hit: Hit) -> RecalledLine:
         settled_ms=passage.turn.settled_ms,
         score=hit.score,
         margin=hit.margin,
-        why=hit.why,
+        why=msgspec.structs.replace(hit.why, neighbours=tuple(turns)),
     )

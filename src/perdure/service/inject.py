@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from perdure.core.inject import HEADINGS, Block, Item, render
-from perdure.core.memory import MAIN, Branch, entry_digest, main_branch_id
+from perdure.core.memory import MAIN, Branch, Entry, entry_digest, main_branch_id
 from perdure.errors import Ambiguous, Damaged, NewerVersion, NotFound, PerdureError
 from perdure.ports.clock import Clock
 from perdure.ports.exposure import Exposures
@@ -16,6 +17,13 @@ USER_SCOPE = "user"
 
 Relevance = Callable[[tuple[Branch, ...], str], Mapping[str, float]]
 """How much the entries of branches bear on a prompt: entry id -> 0 to 1."""
+
+
+class Turn(NamedTuple):
+    """The block of one turn, and the entries that it shows, as they were read."""
+
+    block: Block
+    shown: tuple[Entry, ...]
 
 
 class InjectService:
@@ -46,19 +54,29 @@ class InjectService:
         self, project: str, *, session: str, branch_id: str | None = None, prompt: str | None = None
     ) -> Block:
         """The block that a host injects into a session now, recorded as exposure (I-04)."""
+        turn = self.turn(project, branch_id, prompt=prompt)
+        self.expose(project, session, turn)
+        return turn.block
+
+    def turn(self, project: str, branch_id: str | None = None, *, prompt: str | None = None) -> Turn:
+        """The same, not recorded yet: a host that waits is answered first, and `expose` comes after it."""
         user, own, problems = self._branches(project, branch_id)
         block = self._render(user, own, problems, prompt)
         shown = set(block.included)
-        versions = {
-            entry.entry_id: entry_digest(entry)
+        entries = (
+            entry
             for branch in (user, own)
             if branch is not None
             for entry in branch.entries
             if entry.entry_id in shown
-        }
-        if versions:
+        )
+        return Turn(block, tuple(entries))
+
+    def expose(self, project: str, session: str, turn: Turn) -> None:
+        """Record what a session was given (I-04)."""
+        if turn.shown:
+            versions = {entry.entry_id: entry_digest(entry) for entry in turn.shown}
             self._exposures.record(project, session, versions, now_ms=self._clock.now_ms())
-        return block
 
     def _branches(
         self, project: str, branch_id: str | None
@@ -79,11 +97,11 @@ class InjectService:
         self, user: Branch | None, project: Branch | None, problems: tuple[str, ...], prompt: str | None
     ) -> Block:
         items = [*_items("user", user), *_items("project", project)]
-        worth = None
-        if prompt is not None:
+        block = render(items, chars_max=self._chars_max, tokens_max=self._tokens_max)
+        if prompt is not None and block.left_out:  # where all has room, what bears on the prompt has it too
             worth, problem = self._worth(tuple(b for b in (project, user) if b is not None), items, prompt)
             problems += (problem,) if problem else ()
-        block = render(items, chars_max=self._chars_max, tokens_max=self._tokens_max, worth=worth)
+            block = render(items, chars_max=self._chars_max, tokens_max=self._tokens_max, worth=worth)
         block.problem = " ".join(problems)
         return block
 

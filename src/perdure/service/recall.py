@@ -15,6 +15,7 @@ import msgspec
 
 from perdure.core.admission import Revision
 from perdure.core.memory import MAIN, Branch, Entry, entry_digest, main_branch_id
+from perdure.core.text import clean_evidence_text
 from perdure.errors import (
     Ambiguous,
     ConfigError,
@@ -27,19 +28,21 @@ from perdure.errors import (
 from perdure.ports.clock import Clock
 from perdure.ports.index import BranchPart, FeatureIndex
 from perdure.ports.memory import Memory
+from perdure.recall.bearing import bearing
 from perdure.recall.engine import Encoder, search
-from perdure.recall.found import Document, Hit, Mode
+from perdure.recall.found import QUESTION_CHARS_MAX, Document, Hit, Mode
 from perdure.service.facts import present_branch, row_named
 from perdure.service.recall_corpus import FollowingCorpus, PartDocuments, version_of
-from perdure.service.recall_features import Featuring
+from perdure.service.recall_features import ENCODING_SECONDS_MAX, Featuring
 from perdure.service.recalled import Provenance, Recalled, RecalledEntry
 
 USER_SCOPE = "user"
-QUESTION_CHARS_MAX = 4_000
 REVISIONS_READ_MAX = 500
 """How far back provenance is looked for."""
 _PIECES_MAX = 6
 _PIECE_CHARS_MAX = 400
+_PROMPT_CHARS_MAX = 20_000
+"""The last pieces are looked for in so much of a prompt."""
 _KNOWN_MAX = 2_000
 _PIECE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _ENCODING = frozenset({"fused", "semantic"})
@@ -56,12 +59,25 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 class RecallService:
-    """Questions to the memory of a project. Keep one in a resident process: it answers warm."""
+    """Questions to the memory of a project. Keep one in a resident process: it answers warm.
+
+    `resident` answers encode no entry. One that is new is found by its words and counted in `pending`, until
+    `catch_up`, which the process calls when it is idle, has encoded it.
+    """
 
     def __init__(
-        self, memory: Memory, index: FeatureIndex, clock: Clock, *, encoder: Callable[[], Encoder | None]
+        self,
+        memory: Memory,
+        index: FeatureIndex,
+        clock: Clock,
+        *,
+        encoder: Callable[[], Encoder | None],
+        is_word: Callable[[str], bool] | None = None,
+        resident: bool = False,
     ) -> None:
         self._memory, self._index, self._clock, self._encoder = memory, index, clock, encoder
+        self._is_word = is_word
+        self.resident = resident
         self._warm: dict[tuple[str, ...], FollowingCorpus] = {}
         self._provenance: dict[tuple[str, str, str], Provenance] = {}
 
@@ -80,11 +96,13 @@ class RecallService:
 
         With `explain` the reasons hold what the holographic search says, too.
 
-        Raises UsageError for an empty or endless question, ConfigError for mode "semantic" without an
-        encoder, NotFound and Damaged for a branch that was named and is not there or cannot be read.
+        Raises UsageError for an empty or endless question and for what can be no kind, ConfigError for mode
+        "semantic" without an encoder, ProviderUnavailable for one that does not answer then, NotFound and
+        Damaged for a branch that was named and is not there or cannot be read.
         """
         asked = checked_question(question)
         places, problems = self._places(project, branch_id)
+        kinds = _checked_kinds(places, kind)
 
         def ask(encoder: Encoder | None, way: Mode = mode) -> Recalled:
             warm, pending = self._brought_up(places, encoder)
@@ -96,6 +114,7 @@ class RecallService:
                 encoder=encoder,
                 accept=_of_kind(kind),
                 explain=explain,
+                is_word=self._is_word,
             )
             return Recalled(
                 entries=self._entries(places, answer.hits),
@@ -104,6 +123,7 @@ class RecallService:
                 encoder=encoder.name if encoder is not None else None,
                 pending=pending,
                 problems=problems,
+                kinds=kinds,
             )
 
         if mode not in _ENCODING:
@@ -119,12 +139,18 @@ class RecallService:
         found, problem = with_encoder(self._encoder, ask)
         return msgspec.structs.replace(found, problems=(*found.problems, *problem))
 
-    def relevance(self, branches: tuple[Branch, ...], prompt: str) -> Mapping[str, float]:
+    def relevance(
+        self, branches: tuple[Branch, ...], prompt: str, *, by_words: bool = False
+    ) -> Mapping[str, float]:
         """How much each entry of these branches bears on a prompt: entry id -> 0 to 1; 0 where it is missing.
 
-        A long prompt is asked piece by piece, its last pieces, and the best piece counts.
+        A long prompt is asked piece by piece, its last pieces, and the best piece counts. `by_words` asks no
+        encoder and takes less than a millisecond for what a block has to choose from.
         """
         places = tuple(_Place(place, branch.project, branch) for place, branch in enumerate(branches))
+        if by_words:
+            near = bearing(self._brought_up(places, None)[0].corpus, pieces_of(prompt))
+            return {_entry_id(doc_id): chance for doc_id, chance in near.items()}
 
         def ask(encoder: Encoder | None) -> dict[str, float]:
             warm, _ = self._brought_up(places, encoder)
@@ -133,11 +159,26 @@ class RecallService:
             for piece in pieces_of(prompt):
                 answer = search(warm.corpus, piece, mode="fused", limit=most, encoder=encoder)
                 for hit in (*answer.hits, *answer.nearest):
-                    entry_id = hit.doc_id.partition(":")[2]
+                    entry_id = _entry_id(hit.doc_id)
                     found[entry_id] = max(found.get(entry_id, 0.0), hit.score)
             return found
 
         return with_encoder(self._encoder, ask)[0]
+
+    def catch_up(self, project: str, budget_ms: int, *, branch_id: str | None = None) -> int:
+        """Encode what is new for about this long, at least one entry, and put it into the index.
+
+        Returns how many entries are still searched by their words alone; 0 where no encoder works. Raises
+        NotFound and Damaged for a branch that was named, as `recall` does.
+        """
+        places, _ = self._places(project, branch_id)
+
+        def encode(encoder: Encoder | None) -> int:
+            if encoder is None:
+                return 0
+            return self._brought_up(places, encoder, seconds=max(budget_ms, 1) / 1_000)[1]
+
+        return with_encoder(self._encoder, encode)[0]
 
     def prune(self, scope: str) -> None:
         """Take out of the index what belongs to no entry of the scope's branches any more."""
@@ -177,14 +218,20 @@ class RecallService:
             return main_branch_id(scope)
         return row_named(self._memory.branches(scope), name).branch_id
 
-    def _brought_up(self, places: tuple[_Place, ...], encoder: Encoder | None) -> tuple[FollowingCorpus, int]:
+    def _brought_up(
+        self, places: tuple[_Place, ...], encoder: Encoder | None, *, seconds: float | None = None
+    ) -> tuple[FollowingCorpus, int]:
         """The corpus of these branches, and how many entries are still to be encoded."""
         name = tuple(f"{each.scope} {each.branch.branch_id}" for each in places)
         warm = self._warm.get(name)
         if warm is None:
             self._warm.clear()  # one project's branch at a time is asked about
             warm = self._warm[name] = FollowingCorpus()
-        featuring = Featuring(self._index, self._clock, encoder) if encoder is not None else None
+        if seconds is None:
+            seconds = 0.0 if self.resident else ENCODING_SECONDS_MAX
+        featuring = (
+            Featuring(self._index, self._clock, encoder, seconds=seconds) if encoder is not None else None
+        )
         warm.bring_up((_part(each) for each in places), featuring)
         if featuring is None:
             return warm, 0
@@ -192,7 +239,7 @@ class RecallService:
             part = BranchPart(each.scope, each.branch.branch_id)
             if part in featuring.saved:
                 self._withdraw(part, each.branch.digest)
-        return warm, featuring.pending
+        return warm, warm.pending
 
     def _withdraw(self, part: BranchPart, digest: str) -> None:
         """Take out again what was written of a text that was forgotten meanwhile: whoever forgets looks at
@@ -265,8 +312,10 @@ def with_encoder(
 
 
 def checked_question(question: str) -> str:
-    """The question without space around it. Raises UsageError when nothing, or far too much, is left."""
-    asked = question.strip()
+    """The question without space around it, and without characters that show nothing: they come along with
+    what is copied, and stand in no key. Raises UsageError when nothing, or far too much, is left.
+    """
+    asked = clean_evidence_text(question).strip()
     if not asked:
         msg = "the question is empty."
         raise UsageError(msg, advice='Ask in words: perdure recall "how do we deploy?".')
@@ -278,13 +327,17 @@ def checked_question(question: str) -> str:
 
 def pieces_of(prompt: str) -> tuple[str, ...]:
     """The last few sentences or lines of a prompt, each short enough to be encoded whole."""
-    parts = [part.strip() for part in _PIECE_END.split(prompt)]
+    parts = [part.strip() for part in _PIECE_END.split(prompt[-_PROMPT_CHARS_MAX:])]
     short = [
         part[start : start + _PIECE_CHARS_MAX]
         for part in parts
         for start in range(0, len(part), _PIECE_CHARS_MAX)
     ]
     return tuple(dict.fromkeys(part for part in short if any(char.isalnum() for char in part)))[-_PIECES_MAX:]
+
+
+def _entry_id(doc_id: str) -> str:
+    return doc_id.partition(":")[2]
 
 
 def versions_of(documents: tuple[Document, ...]) -> frozenset[str]:
@@ -302,6 +355,19 @@ def _part(place: _Place) -> PartDocuments:
             for entry in branch.entries
         ),
     )
+
+
+def _checked_kinds(places: tuple[_Place, ...], wanted: str | None) -> tuple[str, ...]:
+    """The kinds of all entries that are searched. Raises UsageError when what is wanted can be no kind."""
+    kinds = tuple(sorted({entry.kind for each in places for entry in each.branch.entries}))
+    if wanted is not None and wanted not in kinds:
+        from perdure.core.proposal import check_kind
+
+        fault = check_kind(wanted)
+        if fault:
+            there = f"Here are: {', '.join(kinds)}." if kinds else "Nothing is remembered here yet."
+            raise UsageError(f"{fault}.", advice=there)
+    return kinds
 
 
 def _of_kind(kind: str | None) -> Callable[[Document], bool] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -29,6 +29,16 @@ class FollowingCorpus:
         self._versions: dict[str, str] = {}
         self._featured: set[str] = set()
         self._sources: dict[Part, str] = {}
+        """What the corpus has of each part."""
+        self._read: set[Part] = set()
+        """The parts whose index was read."""
+        self._indexed: dict[Part, str] = {}
+        """What the index of each part was brought up to."""
+
+    @property
+    def pending(self) -> int:
+        """How many documents are searched by their words alone."""
+        return len(self._versions) - len(self._featured)
 
     def bring_up(self, parts: Iterable[PartDocuments], featuring: Featuring | None) -> None:
         """Make the corpus hold exactly these documents, with such features as there is time for."""
@@ -36,24 +46,26 @@ class FollowingCorpus:
         present = {document.doc_id for each in given for document in each.documents}
         for doc_id in [known for known in self._versions if known not in present]:
             self._drop(doc_id)
-        self._sources = {
-            part: source for part, source in self._sources.items() if part in {p.part for p in given}
-        }
+        there = {each.part for each in given}
+        self._sources = {part: source for part, source in self._sources.items() if part in there}
         for each in given:
-            if self._sources.get(each.part) == each.source and self._complete(each, featuring):
-                continue
-            self._follow(each, featuring)
-            self._sources[each.part] = each.source
+            if not self._stands(each, featuring):
+                self._follow(each, featuring)
+                self._sources[each.part] = each.source
 
-    def _complete(self, each: PartDocuments, featuring: Featuring | None) -> bool:
-        return featuring is None or all(document.doc_id in self._featured for document in each.documents)
+    def _stands(self, each: PartDocuments, featuring: Featuring | None) -> bool:
+        """Whether there is nothing to do for a part."""
+        same = self._sources.get(each.part) == each.source
+        if featuring is None:
+            return same
+        if featuring.deferring:
+            return same and each.part in self._read
+        complete = all(document.doc_id in self._featured for document in each.documents)
+        return same and complete and self._indexed.get(each.part) == each.source
 
     def _follow(self, each: PartDocuments, featuring: Featuring | None) -> None:
-        versions = {document.doc_id: version_of(document) for document in each.documents}
-        ready: dict[str, Features] = {}
-        if featuring is not None:
-            wanted = {versions[document.doc_id]: document for document in each.documents}
-            ready = featuring.of_part(each.part, wanted, source=each.source)
+        versions = {document.doc_id: self._version(document) for document in each.documents}
+        ready = self._ready(each, versions, featuring)
         for document in each.documents:
             version = versions[document.doc_id]
             same = self._versions.get(document.doc_id) == version
@@ -66,6 +78,25 @@ class FollowingCorpus:
             self._versions[document.doc_id] = version
             if made is not None:
                 self._featured.add(document.doc_id)
+
+    def _version(self, document: Document) -> str:
+        """The version of a document; that of one which stands as it is, is known."""
+        if self.corpus.documents.get(document.doc_id) == document:
+            return self._versions[document.doc_id]
+        return version_of(document)
+
+    def _ready(
+        self, each: PartDocuments, versions: Mapping[str, str], featuring: Featuring | None
+    ) -> Mapping[str, Features]:
+        """Features of a part by version, as far as somebody waits for them."""
+        if featuring is None or (featuring.deferring and each.part in self._read):
+            return {}
+        wanted = {versions[document.doc_id]: document for document in each.documents}
+        ready = featuring.of_part(each.part, wanted, source=each.source)
+        self._read.add(each.part)
+        if not featuring.deferring:
+            self._indexed[each.part] = each.source
+        return ready
 
     def _drop(self, doc_id: str) -> None:
         self.corpus.remove(doc_id)

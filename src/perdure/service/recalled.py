@@ -43,8 +43,8 @@ class Recalled(msgspec.Struct, frozen=True):
     """The answer to a question, best first. Without `entries` nothing answers, and `nearest` are misses.
 
     `searches` names what took part, `encoder` what encoded, None when nothing did. `pending` counts entries
-    that are searched by their words alone until a later recall has encoded them. `problems` says what of
-    memory could not be read.
+    that are searched by their words alone until a later recall, or `catch_up`, has encoded them. `problems`
+    says what of memory could not be read. `kinds` are those of all entries that were searched.
     """
 
     entries: tuple[RecalledEntry, ...]
@@ -53,10 +53,14 @@ class Recalled(msgspec.Struct, frozen=True):
     encoder: str | None
     pending: int = 0
     problems: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
 
 
 class RecalledLine(msgspec.Struct, frozen=True):
-    """One passage of a line of evidence: who said it, where, and when its turn settled (UTC ms)."""
+    """One passage of a line of evidence: who said it, where, and when its turn settled (UTC ms).
+
+    `why.neighbours` are ids of turns of the same session.
+    """
 
     text: str
     role: str

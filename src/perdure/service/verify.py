@@ -17,6 +17,7 @@ from perdure.core.memory import Change, Entry
 from perdure.core.secrets import find_secrets
 from perdure.errors import Damaged
 from perdure.ports.claims import Claims
+from perdure.ports.index import FeatureIndex, Standing
 from perdure.ports.inspect import Found, Inspect, ScopeRecords, Snapshot
 from perdure.service.invariants import check_invariants, check_rest, rule_text
 from perdure.service.violation import place
@@ -62,6 +63,8 @@ class Verified(msgspec.Struct, frozen=True):
     attempts: int
     files: int
     workers: tuple[str, ...]
+    index: Standing
+    """Of recall; derived, so that damage to it is a note."""
 
     @property
     def ok(self) -> bool:
@@ -80,14 +83,17 @@ def unopened(damaged: Damaged) -> Verified:
         advice=f"Put {damaged.path} back from a copy of the home; nothing else was touched. Without a copy "
         "keep the folder, set PERDURE_HOME to a new one, and run perdure init.",
     )
-    return Verified((finding,), branches=0, revisions=0, jobs=0, attempts=0, files=0, workers=())
+    nothing = Standing(parts=0, entries=0)
+    return Verified(
+        (finding,), branches=0, revisions=0, jobs=0, attempts=0, files=0, workers=(), index=nothing
+    )
 
 
 class VerifyService:
     """Looks at all of a home without changing anything and without a lock."""
 
-    def __init__(self, inspect: Inspect, claims: Claims) -> None:
-        self._inspect, self._claims = inspect, claims
+    def __init__(self, inspect: Inspect, claims: Claims, index: FeatureIndex) -> None:
+        self._inspect, self._claims, self._index = inspect, claims, index
 
     def verify(self) -> Verified:
         """Check everything. A record that was published while the look was taken may be reported as out of
@@ -96,6 +102,7 @@ class VerifyService:
         snapshot = self._settled()
         files = self._inspect.files()
         gone = {worker: self._claims.gone(worker) for worker in _workers(files)}
+        index = self._index.standing()
         findings = (
             *_broken(snapshot),
             *_unfinished(snapshot, gone),
@@ -103,6 +110,7 @@ class VerifyService:
             *_foreign(snapshot),
             *_texts(snapshot),
             *_still_there(snapshot),
+            *_unusable(index),
             *_home(self._inspect.stopped(), self._inspect.temporaries(), gone),
         )
         return Verified(
@@ -115,6 +123,7 @@ class VerifyService:
             attempts=len(snapshot.attempts),
             files=len(files),
             workers=tuple(sorted(worker for worker, dead in gone.items() if not dead)),
+            index=index,
         )
 
     def _settled(self) -> Snapshot:
@@ -258,6 +267,14 @@ def _still_there(snapshot: Snapshot) -> Iterator[Finding]:
                 yield Finding(
                     "note", "forgotten-elsewhere", path, found, "nothing, or a choice of yours", advice
                 )
+
+
+def _unusable(index: Standing) -> Iterator[Finding]:
+    """R-09: what is torn, or of another version, is made again."""
+    for path in index.damaged:
+        found, expected = "what is torn or of another version", "an index that agrees with its digest"
+        advice = "Nothing is lost: the next recall there makes it again, or remove the file."
+        yield Finding("note", "index", path, found, expected, advice)
 
 
 def _home(stopped: str | None, temporaries: int, gone: dict[str, bool]) -> Iterator[Finding]:

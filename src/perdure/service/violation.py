@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from perdure.ports.inspect import Snapshot
+# For types alone: whoever names a place in a message inspects nothing.
+if TYPE_CHECKING:
+    from perdure.ports.inspect import Snapshot
 
 
 class Violation(msgspec.Struct, frozen=True):

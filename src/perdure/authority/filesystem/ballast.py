@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 
 from perdure.authority.filesystem import layout
 from perdure.authority.filesystem.records import Records
@@ -44,6 +43,8 @@ def stock(records: Records) -> None:
 
 @functools.cache
 def _filling(name: str) -> bytes:
+    import hashlib
+
     return hashlib.shake_128(name.encode()).digest(FILE_BYTES)
 
 

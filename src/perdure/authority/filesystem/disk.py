@@ -14,7 +14,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import secrets
 import stat
 import threading
 import time
@@ -210,7 +209,7 @@ class RealDisk:
         """An empty locked file. A sweep may come between its making and its locking: then another one."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         while True:
-            name = secrets.token_hex(16)
+            name = os.urandom(16).hex()
             try:
                 descriptor = os.open(name, flags, 0o600, dir_fd=parent)
             except OSError as error:

@@ -8,7 +8,6 @@ copied home: nothing is written until the user adopts it.
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 from collections.abc import Callable
 
@@ -270,6 +269,8 @@ def _check_owner(path: str) -> None:
         raise Refused(msg, advice="Use a home of your own: set PERDURE_HOME.")
     if stat.S_IMODE(found.st_mode) & 0o077:
         msg = f"{path} is open to other users (mode {stat.S_IMODE(found.st_mode):04o}); 0700 is needed."
+        import shlex
+
         raise Refused(msg, advice=f"Run: chmod 700 {shlex.quote(path)}" if _is_ours(path) else _ANOTHER)
 
 

@@ -1,6 +1,6 @@
 r"""The FeatureIndex port: an unsynced file for each part under `index/`, told good by its own digest.
 
-    "perdure recall 1\n" | SHA-256 of the rest | MessagePack {encoder, source, features}
+    "perdure recall 2\n" | SHA-256 of the rest | MessagePack {encoder, source, features}
 
 `source` and the names of `features`, one for each document's version, are digests under the home's key. A
 file is written beside and put in place whole, so that readers need no lock; of two writers the last one
@@ -11,8 +11,6 @@ counts as missing.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
 from collections.abc import Mapping
 
 import msgspec
@@ -20,11 +18,12 @@ import msgspec
 from perdure.authority.filesystem import layout
 from perdure.authority.filesystem.disk import Disk
 from perdure.authority.filesystem.records import Records
+from perdure.core.canonical import digest_bytes
 from perdure.core.job import is_job_id, lane_of
 from perdure.errors import StorageError
-from perdure.ports.index import BranchPart, Kept, Part
+from perdure.ports.index import BranchPart, Kept, Part, Standing
 
-MAGIC = b"perdure recall 1\n"
+MAGIC = b"perdure recall 2\n"
 PART_BYTES_MAX = 64 * 1024 * 1024
 _PREFIX = "recall-"
 _DIGEST_BYTES = 32
@@ -64,6 +63,20 @@ class FileIndex:
         named = {self._name(version): data for version, data in features.items()}
         return self._write(part, _Stored(encoder, self._name(source), named))
 
+    def lent(self, part: BranchPart, versions: frozenset[str], *, encoder: str) -> Mapping[str, bytes]:
+        """See `FeatureIndex.lent`."""
+        wanted = {self._name(version): version for version in versions}
+        found: dict[str, bytes] = {}
+        for other in self.branches(part.scope):
+            if not wanted:
+                break
+            stored = self._read(other) if other != part else None
+            if stored is None or stored.encoder != encoder:
+                continue
+            for name in wanted.keys() & stored.features.keys():
+                found[wanted.pop(name)] = stored.features[name]
+        return found
+
     def branches(self, scope: str) -> tuple[BranchPart, ...]:
         """See `FeatureIndex.branches`."""
         with contextlib.suppress(StorageError):
@@ -87,16 +100,31 @@ class FileIndex:
             return True
         return False
 
+    def standing(self) -> Standing:
+        """See `FeatureIndex.standing`."""
+        paths = [
+            f"{layout.INDEX}/{n}" for n in sorted(self._disk.names(layout.INDEX)) if n.startswith(_PREFIX)
+        ]
+        stored = {path: self._read_file(path) for path in paths}
+        return Standing(
+            parts=len(paths),
+            entries=sum(len(each.features) for each in stored.values() if each is not None),
+            damaged=tuple(path for path, each in stored.items() if each is None),
+        )
+
     def _read(self, part: Part) -> _Stored | None:
+        return self._read_file(path_of(part))
+
+    def _read_file(self, path: str) -> _Stored | None:
         try:
-            data = self._disk.read(path_of(part), bytes_max=PART_BYTES_MAX)
+            data = self._disk.read(path, bytes_max=PART_BYTES_MAX)
         except StorageError:
             return None
         start = len(MAGIC) + _DIGEST_BYTES
         if data is None or not data.startswith(MAGIC):
             return None
         body = data[start:]
-        if hashlib.sha256(body).digest() != data[len(MAGIC) : start]:
+        if _digest(body) != data[len(MAGIC) : start]:
             return None
         try:
             return msgspec.msgpack.decode(body, type=_Stored)
@@ -106,7 +134,7 @@ class FileIndex:
     def _write(self, part: Part, stored: _Stored) -> bool:
         """Unsynced. Nothing is written while a failed sync stops all writing."""
         body = msgspec.msgpack.encode(stored)
-        data = MAGIC + hashlib.sha256(body).digest() + body
+        data = MAGIC + _digest(body) + body
         try:
             if len(data) > PART_BYTES_MAX or self._records.stops.standing():
                 return False
@@ -118,7 +146,13 @@ class FileIndex:
         return True
 
     def _name(self, digest: str) -> bytes:
+        import hmac
+
         return hmac.digest(self._key, b"recall\0" + digest.encode(), "sha256")[:_NAME_BYTES]
+
+
+def _digest(body: bytes) -> bytes:
+    return bytes.fromhex(digest_bytes(body))
 
 
 def path_of(part: Part) -> str:

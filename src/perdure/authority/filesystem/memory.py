@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
+import os
 from collections.abc import Iterator
 
 from perdure.authority.filesystem import layout, locks
@@ -58,11 +58,12 @@ class FileMemory:
         An unsynced hint says who held the lock last. While it is this process, and it left nothing begun,
         nothing can be begun: the transactions need not be listed, however many there were.
         """
-        with locks.hold(self._records.disk, layout.scope_folder(scope)):
+        wait_seconds = self._records.lock_wait_seconds
+        with locks.hold(self._records.disk, layout.scope_folder(scope), wait_seconds=wait_seconds):
             mine = self._clean.pop(scope, None)
             clean = mine is not None and mine == self._last_holder(scope)
             if mine is None or not clean:
-                mine = secrets.token_hex(16).encode()
+                mine = os.urandom(16).hex().encode()
                 self._records.disk.note(f"{layout.HINTS}/{scope}.holder", mine)
             held = _Held(self._records, self._key, scope, clean=clean)
             yield held

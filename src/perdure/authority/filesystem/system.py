@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 import uuid
 
@@ -35,7 +35,7 @@ class RealIds:
 
     def token(self, digits: int) -> str:
         """See `Ids.token`."""
-        return secrets.token_hex((digits + 1) // 2)[:digits]
+        return os.urandom((digits + 1) // 2).hex()[:digits]
 
 
 def machine_id() -> str:
