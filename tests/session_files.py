@@ -1,4 +1,4 @@
-"""Writers of small session files for tests: Pi's three formats and Claude Code's transcript."""
+"""Writers of small session files for tests: Pi's three formats, Claude Code's transcript, Codex's rollout."""
 
 from __future__ import annotations
 
@@ -139,6 +139,52 @@ class Transcript:
         return self.user([block], toolUseResult={"stdout": "OUTPUT-MARK"}, **fields)
 
     def write(self, folder: Path, name: str = "transcript.jsonl") -> Path:
+        """Write the file and return its path."""
+        path = folder / name
+        path.write_text("".join(json.dumps(line) + "\n" for line in self.lines), encoding="utf-8")
+        return path
+
+
+class Rollout:
+    """A rollout of Codex that grows line by line."""
+
+    def __init__(self, session_id: str = "0199-demo", cwd: str = "/home/dev/shop") -> None:
+        self.ms = START_MS
+        self.lines: list[dict[str, Any]] = []
+        meta = {"id": session_id, "cwd": cwd, "originator": "codex_cli_rs", "cli_version": "0.171.0"}
+        self.add("session_meta", meta | {"timestamp": iso(self.ms), "source": "cli"})
+
+    def add(self, kind: str, payload: dict[str, Any]) -> None:
+        """Append a line of any type."""
+        self.ms += 1000
+        self.lines.append({"timestamp": iso(self.ms), "type": kind, "payload": payload})
+
+    def event(self, kind: str, **fields: Any) -> None:
+        """Append an event."""
+        self.add("event_msg", {"type": kind} | fields)
+
+    def turn(self, turn_id: str, said: str, *answers: str, end: str = "task_complete") -> None:
+        """Append a turn with all that Codex writes of it; no `end` leaves it at work."""
+        self.event("task_started", turn_id=turn_id, model_context_window=272_000)
+        for role, text in (
+            ("developer", "DEVELOPER-MARK"),
+            ("user", "<environment_context>ENVIRONMENT-MARK"),
+        ):
+            content = [{"type": "input_text", "text": text}]
+            self.add("response_item", {"type": "message", "role": role, "content": content})
+        self.add("turn_context", {"turn_id": turn_id, "cwd": "/", "model": "gpt-5.5-codex"})
+        self.event("user_message", message=said, images=[])
+        call = {"type": "function_call", "name": "shell", "arguments": "ARGUMENT-MARK", "call_id": "c"}
+        self.add("response_item", call)
+        output = {"type": "function_call_output", "call_id": "c", "output": "OUTPUT-MARK"}
+        self.add("response_item", output)
+        for answer in answers:
+            self.event("agent_message", message=answer, phase="final_answer")
+        if end:
+            last = answers[-1] if answers else None
+            self.event(end, turn_id=turn_id, last_agent_message=last)
+
+    def write(self, folder: Path, name: str = "rollout.jsonl") -> Path:
         """Write the file and return its path."""
         path = folder / name
         path.write_text("".join(json.dumps(line) + "\n" for line in self.lines), encoding="utf-8")

@@ -8,6 +8,10 @@ import sys
 def main(argv: list[str] | None = None) -> int:
     """Run one command line, by default the process's own; returns the exit status."""
     words = sys.argv[1:] if argv is None else argv
+    if words and words[0] == "hook" and not {"-h", "--help"} & set(words):
+        from perdure.hosts.hook import end, hook
+
+        return hook(words[1:]) if argv is not None else end(hook(words[1:]))
     if words and "inject" in words:
         from perdure.cli.quick_inject import quick_inject
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from perdure.cli.command import decoded
 from perdure.errors import NotFound, StorageError, UsageError
+from perdure.hosts.install_files import write_whole
 
 FILE_BYTES_MAX = 8_000_000
 _PRIVATE = 0o600
@@ -46,7 +47,7 @@ def write_text(path: str, text: str) -> None:
         found = _target(path)
         if found is None or (stat.S_ISREG(found.st_mode) and not path.startswith(_NOT_ON_DISK)):
             mode = stat.S_IMODE(found.st_mode) if found is not None else _PRIVATE
-            _replace(Path(os.path.realpath(path)), data, mode)
+            write_whole(Path(os.path.realpath(path)), data, mode)
         elif stat.S_ISDIR(found.st_mode):
             msg = f"{path}: this is a folder."
             raise UsageError(msg, advice="Name a file.")
@@ -69,18 +70,6 @@ def _target(path: str) -> os.stat_result | None:
         return Path(path).stat()
     except FileNotFoundError:
         return None
-
-
-def _replace(target: Path, data: bytes, mode: int) -> None:
-    draft = target.with_name(f".perdure-{os.getpid()}.tmp")
-    try:
-        draft.touch(_PRIVATE, exist_ok=False)
-        draft.write_bytes(data)
-        draft.chmod(mode)
-        draft.replace(target)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
 
 
 def _pour(path: str, data: bytes) -> None:

@@ -12,6 +12,7 @@ import stat
 import sys
 
 from perdure.authority.filesystem.project import Project, find_project
+from perdure.cli.quick_json import canonical_text, parsed_object, quoted
 from perdure.core.inject import CHARS_MAX, HEADINGS, TOKENS_MAX, Block, Item, render
 from perdure.core.sha256 import sha256_hex
 from perdure.errors import PerdureError
@@ -46,36 +47,54 @@ class _Unusual(Exception):
     """Something that the full command has to judge."""
 
 
-class _Scanner:
-    """What the C scanner of JSON asks of its maker."""
-
-    strict = True
-    object_hook = None
-    object_pairs_hook = None
-    parse_float = float
-    parse_int = int
-    parse_constant = float
-    memo: dict[str, str] = {}  # noqa: RUF012 - the scanner's own
+_UNUSUAL = (
+    _Unusual,
+    PerdureError,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    ImportError,
+    RecursionError,
+)
 
 
 def quick_inject(words: list[str]) -> str | None:
     """What `perdure inject` prints for these arguments, or None when the full command has to run."""
     try:
         options = _options(words)
-        home = _home()
-        _check_settings(home)
-        root = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            _check_home(root)
-            project = find_project(options["--project"])
-            block = _block(root, project, options["--branch"])
-        finally:
-            os.close(root)
+        block = _read_block(options["--project"], options["--branch"])
         return _document(block) if options["--json"] else _legible(block.text)
-    except (_Unusual, PerdureError, OSError, ValueError, KeyError, TypeError, ImportError, StopIteration):
+    except _UNUSUAL:
         return None
-    except RecursionError:
+
+
+def quick_block(folder: str) -> Block | None:
+    """The block for the selected branch of a folder's project, or None when the full way has to judge."""
+    try:
+        return _read_block(folder, "")
+    except _UNUSUAL:
         return None
+
+
+def quick_home() -> str | None:
+    """The path of the home, "" when it is not there; None when the full command has to find it."""
+    try:
+        home = _home()
+    except _UNUSUAL:
+        return None
+    return home if os.path.isdir(home) else ""
+
+
+def _read_block(folder: str, branch: str) -> Block:
+    home = _home()
+    _check_settings(home)
+    root = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        _check_home(root)
+        return _block(root, find_project(folder), branch)
+    finally:
+        os.close(root)
 
 
 def put(text: str) -> int:
@@ -277,27 +296,10 @@ def _record(root: int, path: str, kind: str) -> dict[str, object] | None:
     if data != b'%b%b,"digest":"%b%b' % (_HEAD, body, digest, tail) or digest != sha256_hex(body).encode():
         raise _Unusual
     text = body.decode("utf-8")
-    parsed = _parsed(text)
-    if _canonical(parsed) != text:
+    parsed = parsed_object(text)
+    if canonical_text(parsed) != text:
         raise _Unusual
     return parsed
-
-
-def _parsed(text: str) -> dict[str, object]:
-    from _json import make_scanner
-
-    value, end = make_scanner(_Scanner)(text, 0)  # type: ignore[arg-type] # it asks for attributes only
-    if not isinstance(value, dict) or end != len(text):
-        raise _Unusual
-    return value
-
-
-def _canonical(value: object) -> str:
-    """See `perdure.core.canonical.canonical`; a field that stands twice or a foreign form differs from it."""
-    from _json import encode_basestring, make_encoder
-
-    encode = make_encoder(None, str, encode_basestring, None, ":", ",", True, False, False)  # noqa: FBT003 - by place only
-    return "".join(encode(value, 0))
 
 
 def _bytes(root: int, path: str) -> bytes | None:
@@ -363,13 +365,12 @@ def _legible(text: str) -> str:
 
 def _document(block: Block) -> str:
     """The JSON document of the full command, in its order of fields."""
-    from _json import encode_basestring
 
     def listed(ids: list[str]) -> str:
-        return f"[{', '.join(map(encode_basestring, ids))}]"
+        return f"[{', '.join(map(quoted, ids))}]"
 
     fields = {
-        "text": encode_basestring(block.text),
+        "text": quoted(block.text),
         "characters": str(block.chars),
         "characters_max": str(CHARS_MAX),
         "tokens": str(block.tokens),

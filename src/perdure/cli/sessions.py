@@ -183,7 +183,7 @@ def _evidence_text(evidence: Evidence) -> str:
 
 
 def _capture_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sessions", metavar="SESSION.jsonl", nargs="+", help="of Pi or Claude Code")
+    parser.add_argument("sessions", metavar="SESSION.jsonl", nargs="+", help="of Pi, Claude Code or Codex")
     parser.add_argument("--dry-run", action="store_true", help="show exactly what would be stored")
 
 

@@ -16,6 +16,7 @@ import msgspec
 from perdure.core.evidence import RawTurn
 from perdure.errors import UsageError
 from perdure.hosts.claude_code_session import claude_code_turns, is_claude_code
+from perdure.hosts.codex_session import codex_turns, is_codex
 from perdure.hosts.pi_session import PiHeader, pi_header, pi_turns
 from perdure.hosts.session_file import LineProblem, ProblemLog, Record, open_session, records
 from perdure.hosts.session_turns import digest32
@@ -30,9 +31,9 @@ class SessionRead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     every kind of end, so that skipped ones can be reported.
     """
 
-    host: str  # "pi" or "claude-code"
+    host: str  # "pi", "claude-code", "codex" or "gemini"
     session: str  # 32 hex digits: digest of the host's own session id
-    format: str  # "pi-1", "pi-2", "pi-3", "claude-code"
+    format: str  # "pi-1", "pi-2", "pi-3", "claude-code", "codex", "gemini-hook"
     cwd: str | None
     turns: tuple[RawTurn, ...]
     problems: tuple[LineProblem, ...]
@@ -62,6 +63,8 @@ def _read(descriptor: int, shown: str) -> SessionRead:
         header = pi_header(record.value)
         if header is not None:
             return _read_pi(header, stream, problems)
+        if is_codex(record.value):
+            return _read_codex(record, stream, problems)
         if is_claude_code(record.value):
             return _read_claude_code(chain(first, stream), problems, shown)
         if len(first) == _DETECT_LINES_MAX:
@@ -69,9 +72,9 @@ def _read(descriptor: int, shown: str) -> SessionRead:
     if not first and not problems:
         raise UsageError(f"{shown}: the file is empty.", advice="Name a session file with at least one turn.")
     raise UsageError(
-        f"{shown}: not a session that Perdure can read: no Pi header and no Claude Code record was found"
-        f" in its first {_DETECT_LINES_MAX} lines.",
-        advice="Name a Pi session or a Claude Code transcript (.jsonl).",
+        f"{shown}: not a session that Perdure can read: no Pi or Codex header and no Claude Code record"
+        f" was found in its first {_DETECT_LINES_MAX} lines.",
+        advice="Name a session of Pi, a rollout of Codex or a transcript of Claude Code (.jsonl).",
     )
 
 
@@ -83,6 +86,18 @@ def _read_pi(header: PiHeader, stream: Iterator[Record], problems: ProblemLog) -
         format=f"pi-{header.version}",
         cwd=header.cwd,
         turns=turns,
+        problems=problems.in_order(),
+    )
+
+
+def _read_codex(head: Record, stream: Iterator[Record], problems: ProblemLog) -> SessionRead:
+    read = codex_turns(head, stream)
+    return SessionRead(
+        host="codex",
+        session=digest32("codex", read.session_id),
+        format="codex",
+        cwd=read.cwd,
+        turns=read.turns,
         problems=problems.in_order(),
     )
 
