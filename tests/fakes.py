@@ -21,6 +21,7 @@ from perdure.authority.filesystem.claims import FileClaims
 from perdure.authority.filesystem.coverage import FileCoverage
 from perdure.authority.filesystem.disk import Disk
 from perdure.authority.filesystem.erase import FileErase
+from perdure.authority.filesystem.mailbox import FileMailbox
 from perdure.authority.filesystem.memory import FileMemory
 from perdure.authority.filesystem.queue import FileQueue
 from perdure.authority.filesystem.records import Records
@@ -251,6 +252,7 @@ class Rig:
             retain=FileRetain(self.records, self.claims),
             ledger=self._ledger(),
             queue=self.queue,
+            mailbox=FileMailbox(self.records),
             memory=self.memory,
             clock=self.clock,
             evidence_days=EVIDENCE_DAYS,

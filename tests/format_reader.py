@@ -186,6 +186,7 @@ _NAMES: dict[str, Callable[[Body], str]] = {
     "outcome": lambda body: body["job_id"],
     "outcome-tombstone": lambda body: body["job_id"],
     "event": lambda body: body["job_id"],
+    "shown": lambda body: f"{body['job_id']}.shown",
     "claim": lambda body: f"{body['lane']}.{body['ordinal']:08d}",
     "released": lambda body: f"{body['lane']}.{body['ordinal']:08d}.released",
     "reserved": lambda body: f"{body['day']}-{body['job_id'][-32:]}-{body['number']:04d}.reserved",
@@ -215,7 +216,7 @@ _NAMES: dict[str, Callable[[Body], str]] = {
 
 def _name_fits(path: str, found: Found) -> bool:
     named = _NAMES.get(found.kind)
-    return named is None or named(found.body) == path.rsplit("/", 1)[-1]
+    return named is None or named(found.body) == path.rsplit("/", 1)[-1].removesuffix(".kept")
 
 
 def job_id(job: Body) -> str:

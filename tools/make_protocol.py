@@ -2,8 +2,8 @@
 
 protocol/schemas/ gets a JSON Schema for every kind of record, for the envelope, for what records embed as
 text, for unsynced notes and for what commands print; protocol/golden/v1/ one record of every kind, byte for
-byte; docs/explanation/pictures.md the diagrams. What the code no longer makes is removed. With `--check`
-nothing is written, differences are printed and the exit status is 1.
+byte, and pi-wire-1/ messages of the wire to Pi; docs/explanation/pictures.md the diagrams. What the code no
+longer makes is removed. With `--check` nothing is written, differences are printed and the exit status is 1.
 
 Golden files of a published version are promises: when this changes one, the change of the code is wrong, or
 it needs a new version of that record.
@@ -16,13 +16,14 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from tools import protocol_golden, protocol_pictures, protocol_printed, protocol_schemas
+from tools import protocol_golden, protocol_pi, protocol_pictures, protocol_printed, protocol_schemas
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMAS = Path("protocol/schemas")
 GOLDEN = Path("protocol/golden/v1")
+PI_GOLDEN = Path("protocol/golden/pi-wire-1")
 PICTURES = Path("docs/explanation/pictures.md")
-_OWN_FOLDERS = (SCHEMAS, GOLDEN)
+_OWN_FOLDERS = (SCHEMAS, GOLDEN, PI_GOLDEN)
 
 
 def schemas() -> dict[str, protocol_schemas.Schema]:
@@ -31,7 +32,7 @@ def schemas() -> dict[str, protocol_schemas.Schema]:
     found = {kind: protocol_schemas.record_schema(record) for kind, record in kinds.items()}
     found["envelope"] = protocol_schemas.envelope_schema(sorted({record.KIND for record in kinds.values()}))
     found["proposal"] = protocol_schemas.proposal_schema()
-    return found | protocol_printed.printed_schemas()
+    return found | protocol_printed.printed_schemas() | protocol_pi.schemas()
 
 
 def contents() -> dict[Path, bytes]:
@@ -41,6 +42,7 @@ def contents() -> dict[Path, bytes]:
         for name, schema in schemas().items()
     }
     made |= {GOLDEN / name: data for name, data in protocol_golden.golden_files().items()}
+    made |= {PI_GOLDEN / name: data for name, data in protocol_pi.golden_files().items()}
     made[PICTURES] = protocol_pictures.pictures().encode()
     return made
 

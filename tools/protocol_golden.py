@@ -34,6 +34,7 @@ from perdure.core.decision import Decision
 from perdure.core.evidence import Evidence, EvidenceLine, EvidenceTurn
 from perdure.core.job import Job, lane_of, make_job
 from perdure.core.judge import judge
+from perdure.core.mailbox import Shown
 from perdure.core.memory import Add, Branch, empty_main, main_branch_id, plan
 from perdure.core.move import Move, arrival, move_transaction, moved, place
 from perdure.core.proposal import AddOp, AssessOp, Proposal
@@ -222,6 +223,7 @@ def _review(start: _Start, done: _Reviewed) -> dict[str, Record]:
         "receipt": done.receipt,
         "outcome": ended,
         "event": event(ended, done.revision),
+        "shown": Shown(job_id=start.job.job_id, host="pi", session=_id("shown", 32), shown_ms=_T0 + 90_000),
         "released": Released(lane=lane, ordinal=1, token=token),
         "intent-tombstone": intent_tombstone(done.intent),
         "outcome-tombstone": outcome_tombstone(ended),

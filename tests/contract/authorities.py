@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from perdure.authority.filesystem.attempts import FileAttempts
 from perdure.authority.filesystem.claims import LEASE_SECONDS, FileClaims
 from perdure.authority.filesystem.coverage import FileCoverage
 from perdure.authority.filesystem.disk import Disk, RealDisk
+from perdure.authority.filesystem.mailbox import FileMailbox
 from perdure.authority.filesystem.memory import FileMemory
 from perdure.authority.filesystem.queue import FileQueue
 from perdure.authority.filesystem.records import Records
@@ -24,6 +26,7 @@ from perdure.core.attempt import Usage
 from perdure.ports.attempts import Attempts
 from perdure.ports.claims import Claims
 from perdure.ports.coverage import Coverage
+from perdure.ports.mailbox import Mailbox
 from perdure.ports.memory import Memory
 from perdure.ports.queue import Queue
 from tests.core_values import PROJECT, Counting, Hand
@@ -40,6 +43,7 @@ class Ports(Protocol):
     """The ports of one process."""
 
     queue: Queue
+    mailbox: Mailbox
     claims: Claims
     attempts: Attempts
     memory: Memory
@@ -53,6 +57,7 @@ class FilePorts:
         self.disk = disk
         self.records = Records(disk, clock)
         self.queue: Queue = FileQueue(self.records)
+        self.mailbox: Mailbox = FileMailbox(self.records)
         self.own_claims = FileClaims(self.records, clock, ids)
         self.claims: Claims = self.own_claims
         self.attempts: Attempts = FileAttempts(self.records, self.own_claims, largest_hold=LARGEST_HOLD)
@@ -66,6 +71,7 @@ class ReferencePorts:
     def __init__(self, store: Store, clock: Hand, ids: Counting) -> None:
         made = Reference(store, clock, ids, largest_hold=LARGEST_HOLD)
         self.queue: Queue = made.queue
+        self.mailbox: Mailbox = made.mailbox
         self.claims: Claims = made.claims
         self.attempts: Attempts = made.attempts
         self.memory: Memory = made.memory
@@ -87,7 +93,7 @@ class Site(Protocol):
         ...
 
     def damage(self, what: str, name: str) -> None:
-        """Make a record ("job", "branch", "reserved" or "fate" of a name) unreadable; its name stays."""
+        """Make a record (a job, branch, event, shown, or part of an attempt) unreadable; its name stays."""
         ...
 
     def expire(self, tombstone: OutcomeTombstone) -> None:
@@ -140,8 +146,13 @@ class FileSite:
 
     def damage(self, what: str, name: str) -> None:
         """See `Site.damage`."""
-        places = {"job": layout.job(name), "branch": layout.branch(PROJECT, name)}
-        path = places[what] if what in places else layout.attempt(name, what)
+        places: dict[str, Callable[[str], str]] = {
+            "job": layout.job,
+            "event": layout.event,
+            "shown": layout.shown,
+            "branch": functools.partial(layout.branch, PROJECT),
+        }
+        path = places[what](name) if what in places else layout.attempt(name, what)
         with self._outsider.temporary(b"{}") as temporary:
             temporary.sync()
             temporary.replace(path)
@@ -174,7 +185,8 @@ class ReferenceSite:
 
     def damage(self, what: str, name: str) -> None:
         """See `Site.damage`."""
-        places = {"job": f"job/{name}", "branch": f"branch/{PROJECT}/{name}"}
+        places = {kind: f"{kind}/{name}" for kind in ("job", "event", "shown")}
+        places["branch"] = f"branch/{PROJECT}/{name}"
         self._store.damaged.add(places.get(what, f"attempt/{name}.{what}"))
 
     def expire(self, tombstone: OutcomeTombstone) -> None:

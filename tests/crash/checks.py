@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from perdure.authority.filesystem import layout
 from perdure.authority.filesystem.inspect import load_snapshot
+from perdure.authority.filesystem.mailbox import FileMailbox
 from perdure.authority.filesystem.retain import FileLedger
 from perdure.core.admission import (
     IntentTombstone,
@@ -61,6 +62,7 @@ def check(rig: Rig, world: World) -> None:
         else:
             _check_end(rig, world, job_id, ended)
     _check_effects(rig, revisions, outcomes)
+    _check_displayed(rig, world)
     _check_text_is_gone(rig)
 
 
@@ -353,6 +355,14 @@ def check_bytes(files: Mapping[str, bytes], world: World) -> None:
     for path, data in world.aside.items():
         kept = files.get(path) == data or data in copies
         need("M-13 quarantine loses no bytes", holds=kept, found=path)
+
+
+def _check_displayed(rig: Rig, world: World) -> None:
+    """F-03: what was displayed is on record as long as its event stands, so that nobody shows it again."""
+    mailbox = FileMailbox(rig.records)
+    for job_id in sorted(world.displayed):
+        told = mailbox.told(job_id)
+        need("F-03 what was displayed is on record", holds=told is None or told.seen, found=job_id)
 
 
 def _check_text_is_gone(rig: Rig) -> None:

@@ -22,12 +22,12 @@ from types import SimpleNamespace
 import pytest
 
 from perdure.authority.filesystem import memory, records
-from perdure.core import proposal, text
+from perdure.core import secrets, text_meaning
 
 _BYTES_MAX = 16_384
 _ENTRIES_MAX = 16_384
 _GARBAGE = (20_000, 10, 10)
-_PURE = ((text, "_check_meaning"), (text, "find_secrets"), (proposal, "find_secrets"))
+_PURE = ((text_meaning, "check_meaning"), (text_meaning, "find_secrets"), (secrets, "find_secrets"))
 
 
 class Tokens:
@@ -40,10 +40,10 @@ class Tokens:
         """Count on in a series of its own."""
         self._series, self._count = series, 0
 
-    def token_hex(self, size: int) -> str:
-        """See `secrets.token_hex`."""
+    def urandom(self, size: int) -> bytes:
+        """See `os.urandom`."""
         self._count += 1
-        return hashlib.sha256(f"{self._series} {self._count}".encode()).hexdigest()[: 2 * size]
+        return hashlib.sha256(f"{self._series} {self._count}".encode()).digest()[:size]
 
 
 TOKENS = Tokens()
@@ -56,7 +56,7 @@ def steady() -> Iterator[None]:
     gc.set_threshold(*_GARBAGE)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(memory, "secrets", SimpleNamespace(token_hex=TOKENS.token_hex))
+            patch.setattr(memory, "os", SimpleNamespace(urandom=TOKENS.urandom))
             patch.setattr(records, "unseal", _remembering_small(getattr(records, "unseal")))  # noqa: B009
             for module, name in _PURE:
                 known = functools.lru_cache(maxsize=_ENTRIES_MAX)(getattr(module, name))

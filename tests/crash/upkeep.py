@@ -19,8 +19,9 @@ from perdure.service.inject import InjectService
 from perdure.service.probe import ProbeService
 from perdure.service.restore import RestoreService
 from tests.crash.scenario import Scenario
-from tests.crash.world import Actor, World
+from tests.crash.world import Actor, Broken, World
 from tests.fakes import EVIDENCE_DAYS, MAIN_BRANCH, PROJECT, SESSION, Rig, turns
+from tests.services import feedback_service
 from tests.simulated_disk import SimulatedDisk
 
 PORT = "The port of the service is 4100."
@@ -69,6 +70,47 @@ def _expire_open(world: World, disk: SimulatedDisk) -> None:
 
 def _refusing(_request: ReviewRequest) -> Reply:
     return Failed("permanent", "http 400", None, None)
+
+
+# -- what reviews did
+
+
+def _ended_twice(world: World, disk: SimulatedDisk) -> None:
+    """One review changed memory, another one was refused for good: both are news."""
+    _reviewed(world, disk)
+    actor = world.start(disk, script=(_refusing,))
+    actor.capture((PORT, THURSDAYS))
+    actor.drain()
+
+
+def _show(world: World, disk: SimulatedDisk) -> None:
+    """Two hosts are open: one displays the news. Whoever comes after a crash looks, too."""
+    world.unfinished["a later look"] = _look
+    world.start(disk).look("pi")
+    world.start(disk, process="another").look("codex")
+
+
+def _look(actor: Actor) -> None:
+    actor.look("claude-code")
+    left = feedback_service(actor.rig).peek(PROJECT)
+    if left:
+        raise Broken(f"F-03: after a look there is news left: {left}")
+
+
+def _kept(world: World, disk: SimulatedDisk, *, runs: int) -> None:
+    """The job has expired and its news is kept; somebody looks, and time goes by."""
+    _reviewed(world, disk)
+    actor = world.start(disk)
+    actor.retire(runs=RUNS + 1)
+    actor.look("pi")
+    actor.retire(runs=runs)
+
+
+def _expire_news(world: World, disk: SimulatedDisk) -> None:
+    """News that nobody has seen stand past their job and are shown then; those that were shown go in time."""
+    world.unfinished["a later look"] = _look
+    world.start(disk).retire(runs=2)
+    world.start(disk, process="another").look("codex")
 
 
 # -- purge
@@ -333,6 +375,9 @@ UPKEEP = (
     Scenario("retention", functools.partial(_aged, runs=RUNS), _expire),
     Scenario("retention of a day", functools.partial(_aged, runs=4), _expire),
     Scenario("retention beside work", functools.partial(_aged, runs=RUNS), _expire_open),
+    Scenario("news", _ended_twice, _show),
+    Scenario("news past its job", functools.partial(_aged, runs=RUNS), _expire_news),
+    Scenario("news that expires", functools.partial(_kept, runs=RUNS - 1), _expire_news),
     Scenario("purge", _told_twice, _purge),
     Scenario("purge of what was reviewed", _reviewed, _purge_reviewed),
     Scenario("quarantine", _damaged_jobs, _review),

@@ -18,6 +18,7 @@ from perdure.service.capture import Captured
 from perdure.service.remember import Written
 from tests.crash.steady import TOKENS
 from tests.fakes import PROJECT, ManualClock, Rig, Script, ScriptedProvider, SequentialIds, proposing, turns
+from tests.services import feedback_service
 from tests.simulated_disk import SimulatedDisk
 from tests.simulated_view import DiskView
 
@@ -77,6 +78,8 @@ class World:
         """What the budget counts at least, from an acknowledged adoption on."""
         self.unfinished: dict[str, Callable[[Actor], None]] = {}
         """Commands that were begun and are not acknowledged, which the product asks the user to repeat."""
+        self.displayed: set[str] = set()
+        """Jobs whose news a host was given to display."""
         self.later_seconds = 0
         self.boot: str | None = None
         """The boot that all processes share until the next power loss; None: each start has its own."""
@@ -257,6 +260,14 @@ class Actor:
         text = change.before.text if change.before is not None else None
         service = self.rig.memory_service()
         self.changing(change.entry_id, functools.partial(service.undo, branch="main"), text=text)
+
+    def look(self, host: str) -> None:
+        """Display the news there are; nothing is displayed twice."""
+        for card in feedback_service(self.rig).take(PROJECT, host=host, session="a session"):
+            if card.job_id in self.world.displayed:
+                raise Broken(f"F-03: the news of {card.job_id} is shown again")
+            self.world.displayed.add(card.job_id)
+        self.world.stamp += 1
 
     def retire(self, *, runs: int) -> None:
         """Let time go by and retention run, two days each time."""

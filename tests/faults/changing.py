@@ -157,7 +157,7 @@ ROWS = (
         "the project's lock is not taken",
         without_lock,
         Seeds(0, 3),
-        "other content stands at an immutable path",
+        "another transaction's revision stands at the number",
     ),
     Fault(
         "coverage-as-a-cursor",

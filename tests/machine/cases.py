@@ -26,7 +26,10 @@ READING = {
     "history": (),
     "export": (),
     "inject": (),
+    "hook": ("claude-code", "Stop"),
     "mcp": (),  # its input ends at once
+    "install": (),  # a list; what it writes is outside the home
+    "uninstall": ("mcp:windsurf",),
     "jobs list": (),
     "jobs show": ("{old}",),
     "receipts": (),
@@ -145,6 +148,11 @@ def _evidence(world: World) -> list[bytes]:
     return [path.read_bytes() for path in (world.home / layout.SPOOL_JOBS).iterdir()]
 
 
+def _seen(world: World, _view: View) -> bool:
+    scope = world.snapshot().scopes[world.key]
+    return {*scope.shown} == {name for name, event in {**scope.events, **scope.kept}.items() if event.changes}
+
+
 def _empty_home(world: World) -> None:
     for place in (world.home, world.state):
         world.empty(place)
@@ -221,6 +229,7 @@ CASES = (
     Case("review by a paid reviewer", "review", ("--once",), _ended(0, "open"), _paid),
     Case("retention", "review", ("--once",), _expired, World.forget_retention, hourly=True),
     Case("worker", "worker", (), _ended(0, "open"), stop_after=("closed ", "stopped ")),
+    Case("inbox", "inbox", (), _seen),
     Case("jobs retry", "jobs retry", ("{idle}",), _ended(2, "open"), again=frozenset({3})),
     Case("jobs drop", "jobs drop", ("{new}", "--yes"), _ended(1, "dropped"), again=frozenset({3})),
     Case(

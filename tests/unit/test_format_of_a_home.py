@@ -74,6 +74,7 @@ def home(fresh: Written) -> Written:
     """A home after some life: two branches, reviews of several ends, a lost call, a forgotten text."""
     _write_memory(fresh)
     _review(fresh, turns("We use pnpm here, always.", "Deploys happen on Thursdays."), ScriptedProvider())
+    assert fresh.app.feedback_service().take(fresh.project, host="pi", session="a session")
     _review(fresh, turns("The port is 4100.", first=2), ScriptedProvider([_lost]))
     _capture(fresh, turns("Nobody has looked at this.", first=3))
     _drop_newest(fresh)

@@ -69,7 +69,7 @@ def job_files(rig: Rig) -> set[str]:
 
 @pytest.mark.requirement("E-05")
 def test_evidence_expires_after_its_time_and_leaves_a_tombstone() -> None:
-    """Until then all of it stands; then only the outcome's tombstone, the branch and its history."""
+    """Until then all of it stands; then the outcome's tombstone, the branch, its history and its news."""
     rig = reviewed()
     (job_id,) = rig.queue.queued()
     live_on(rig, 13)
@@ -77,7 +77,7 @@ def test_evidence_expires_after_its_time_and_leaves_a_tombstone() -> None:
     live_on(rig, 2)
     assert rig.queue.queued() == []
     assert isinstance(rig.queue.outcome(job_id), OutcomeTombstone)
-    assert job_files(rig) == {f"{SCOPE}/outcomes", f"{SCOPE}/revisions/{MAIN_BRANCH}"}
+    assert job_files(rig) == {f"{SCOPE}/outcomes", f"{SCOPE}/mailbox", f"{SCOPE}/revisions/{MAIN_BRANCH}"}
     assert rig.memory_service().branch().entries[0].text == PREFER
     assert broken(rig) == ()
 
@@ -188,7 +188,7 @@ def _check_and_finish(state: SimulatedDisk, clock: ManualClock) -> None:
     live_on(rig, 16)
     assert rig.queue.queued() == []
     assert rig.attempts.all() == ()
-    assert job_files(rig) == {f"{SCOPE}/outcomes", f"{SCOPE}/revisions/{MAIN_BRANCH}"}
+    assert job_files(rig) == {f"{SCOPE}/outcomes", f"{SCOPE}/mailbox", f"{SCOPE}/revisions/{MAIN_BRANCH}"}
 
 
 @pytest.mark.requirement("D-07")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 
+from perdure.authority.memory_mailbox import MemoryMailbox
 from perdure.authority.memory_scopes import MemoryMemory
 from perdure.authority.memory_store import Store
 from perdure.core.admission import Event, Outcome, OutcomeTombstone
@@ -43,6 +44,7 @@ class Reference:
 
     def __init__(self, store: Store, clock: Clock, ids: Ids, *, largest_hold: Usage = ZERO) -> None:
         self.queue = MemoryQueue(store)
+        self.mailbox = MemoryMailbox(store)
         self.claims = MemoryClaims(store, clock, ids)
         self.attempts = MemoryAttempts(store, self.claims, largest_hold)
         self.memory = MemoryMemory(store)

@@ -12,7 +12,7 @@ from perdure.cli.shapes import counted, date, exposure_json, table, until
 from perdure.core.attempt import Attempt
 from perdure.core.budget import exposure
 from perdure.core.exchange import diff
-from perdure.hosts.documents import change_json
+from perdure.hosts.documents import change_json, job_json
 from perdure.service.jobs import IDENTITY_DIGITS, SHORT_DIGITS, JobDetail, JobRow
 
 DEAD = "dead-lettered"
@@ -45,7 +45,7 @@ def jobs_list(context: Context) -> Answer:
     dead = [row for row in rows if row.state == DEAD]
     if dead:
         text += f"\nNext: {next_for(dead[0].short)}."
-    return Answer({"jobs": [_row_json(row) for row in rows]}, text)
+    return Answer({"jobs": [job_json(row) for row in rows]}, text)
 
 
 def next_for(short: str) -> str:
@@ -89,22 +89,6 @@ def jobs_drop(context: Context) -> Answer:
     )
 
 
-def _row_json(row: JobRow) -> dict[str, Any]:
-    return {
-        "job": row.job_id,
-        "short": row.short,
-        "state": row.state,
-        "reason": row.reason,
-        "project": row.project,
-        "branch": row.branch,
-        "generation": row.generation,
-        "turns": row.turns,
-        "attempts": row.attempts,
-        "settled_ms": row.settled_ms,
-        "until_ms": row.until_ms,
-    }
-
-
 def _attempt_json(attempt: Attempt) -> dict[str, Any]:
     reserved, result = attempt.reserved, attempt.result
     return {
@@ -121,7 +105,7 @@ def _attempt_json(attempt: Attempt) -> dict[str, Any]:
 
 def _detail_json(detail: JobDetail) -> dict[str, Any]:
     decision, receipt = detail.decision, detail.receipt
-    return _row_json(detail.row) | {
+    return job_json(detail.row) | {
         "evidence": msgspec.to_builtins(detail.evidence) if detail.evidence is not None else None,
         "made": [_attempt_json(attempt) for attempt in detail.attempts],
         "decision": decision.kind if decision is not None else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -31,23 +31,34 @@ def _begin(context: Context, begin: Callable[[], object]) -> None:
                 retention.run()
 
 
-def review(context: Context) -> Answer:
-    """Review what is ready and end; what has to wait stays queued."""
-    _begin(context, context.begin_writing)
-    app = context.app
-    only = None if context.options.all else context.project.key
-    report = app.worker(only_project=only).drain()
-    return Answer(_report_json(report), _report_text(context, report), _status(app, report))
-
-
-def worker(context: Context) -> Answer:
-    """Review until told to stop."""
+@contextlib.contextmanager
+def _until_told(*signals: int) -> Iterator[Callable[[], bool]]:
+    """Whether one of the signals came. A call that is under way then is paid for, and is finished."""
     stopping: list[int] = []
 
     def stop(number: int, _frame: FrameType | None) -> None:
         stopping.append(number)
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, stop) for number in signals}
+    try:
+        yield lambda: bool(stopping)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def review(context: Context) -> Answer:
+    """Review what is ready and end; what has to wait stays queued. SIGTERM ends it after the job in hand."""
+    _begin(context, context.begin_writing)
+    app = context.app
+    only = None if context.options.all else context.project.key
+    with _until_told(signal.SIGTERM) as told:
+        report = app.worker(only_project=only).drain(stop=told)
+    return Answer(_report_json(report), _report_text(context, report), _status(app, report))
+
+
+def worker(context: Context) -> Answer:
+    """Review until told to stop."""
 
     def log(event: str, name: str, detail: str) -> None:
         line = f"{event} {name} {detail}".rstrip()
@@ -57,15 +68,12 @@ def worker(context: Context) -> Answer:
         with contextlib.suppress(OutputFailed):  # a lost line of the log stops no review
             say(line)
 
-    try:
+    with _until_told(signal.SIGTERM, signal.SIGINT) as told:
         context.log = log
         app = context.app
         _begin(context, app.begin_writing)
         log("started", str(app.home.path), "")
-        report = app.worker().run(stop=lambda: bool(stopping))
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        report = app.worker().run(stop=told)
     log("stopped", str(app.home.path), "")
     return Answer(_report_json(report), _report_text(context, report))
 

@@ -9,6 +9,8 @@ from perdure.cli.command import Command
 
 MODULES = {
     "init": "setup",
+    "install": "install",
+    "uninstall": "install",
     "remember": "memory",
     "show": "memory",
     "list": "memory",
@@ -30,6 +32,7 @@ MODULES = {
     "import": "files",
     "capture": "sessions",
     "inject": "sessions",
+    "hook": "hooks",
     "mcp": "mcp",
     "review": "reviews",
     "worker": "reviews",
@@ -38,6 +41,7 @@ MODULES = {
     "jobs retry": "jobs",
     "jobs drop": "jobs",
     "receipts": "reviews",
+    "inbox": "inbox",
     "budget show": "money",
     "budget reconcile": "money",
     "provider test": "money",
@@ -75,6 +79,8 @@ HINTS = {
     "cost": "budget",
     "switch": "branch use",
     "run": "worker",
+    "news": "inbox",
+    "mailbox": "inbox",
 }
 """What people may type for what we have."""
 

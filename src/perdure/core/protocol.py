@@ -63,6 +63,11 @@ class Stopped(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
 
 
+BRANCH_CHANGES = "the branch keeps changing"
+NOT_CONFIGURED = "the provider refused the credentials or configuration"
+"""Why a job waits for something else than its next try."""
+
+
 class Wait(msgspec.Struct, frozen=True):
     """Nothing may be done before a time. `blocks_lane` says that younger jobs of the lane wait too."""
 
@@ -202,7 +207,7 @@ def _between_attempts(facts: JobFacts, job: Job, *, now_ms: int, policy: Policy)
     changed_ms = facts.branch_changed_ms
     quiet_ms = changed_ms + policy.quiet_branch_seconds * 1000
     if job.stale_ends >= STALE_ENDS_MAX and changed_ms <= now_ms < quiet_ms:
-        return Wait(quiet_ms, "the branch keeps changing", blocks_lane=False)
+        return Wait(quiet_ms, BRANCH_CHANGES, blocks_lane=False)
     return Begin(number=len(facts.attempts) + 1, correction=_correction(facts.attempts))
 
 
@@ -254,8 +259,7 @@ def _pause(newest: Attempt, streak: int, policy: Policy) -> tuple[int, int, str]
         begun_ms = newest.reserved.reserved_ms if newest.reserved is not None else 0
         return begun_ms, seconds, "the last attempt's end is unknown"
     if newest.result.outcome == "configuration":
-        why = "the provider refused the credentials or configuration"
-        return newest.result.settled_ms, policy.configuration_seconds, why
+        return newest.result.settled_ms, policy.configuration_seconds, NOT_CONFIGURED
     seconds = min(policy.backoff_seconds_first * doubled, policy.backoff_seconds_max)
     seconds = max(seconds, newest.result.retry_after_seconds or 0)
     return newest.result.settled_ms, seconds, "the provider is not available"

@@ -30,6 +30,7 @@ from perdure.core.attempt import Attempt
 from perdure.core.claim import Claim
 from perdure.core.decision import Decision
 from perdure.core.job import Job
+from perdure.core.mailbox import Shown
 from perdure.core.memory import Branch
 from perdure.core.move import Arrival, Move
 from perdure.core.structural import BranchTombstone
@@ -73,6 +74,8 @@ class ScopeRecords(msgspec.Struct, frozen=True):
     receipts: Mapping[str, Receipt]
     outcomes: Mapping[str, Outcome | OutcomeTombstone]
     events: Mapping[str, Event]
+    kept: Mapping[str, Event]  # by the ids of their jobs, as `shown`
+    shown: Mapping[str, Shown]
     uncovered: Mapping[str, Uncovered]
     buried: tuple[Buried, ...]
     removed: Mapping[str, BranchTombstone]

@@ -5,9 +5,9 @@
 
 `perdure verify` and the crash tests call the same two. A snapshot is loaded through the Disk port:
 `perdure.authority.filesystem.inspect.load_snapshot(records)`. Rules about the chain of revisions stand in
-`chain.py`, those about admission in `admission_rules.py`, those about removed branches and moved entries in
-`structural_rules.py`. `INVARIANTS` maps each id to its function, whose
-docstring is the rule in words.
+`chain.py`, those about admission in `admission_rules.py`, those about what was shown in `mailbox_rules.py`,
+those about removed branches and moved entries in `structural_rules.py`. `INVARIANTS` maps each id to its
+function, whose docstring is the rule in words.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from perdure.ports.inspect import ScopeRecords, Snapshot
 from perdure.service import admission_rules as admissions
 from perdure.service import structural_rules as structural
 from perdure.service.chain import check_chain
+from perdure.service.mailbox_rules import mailbox
 from perdure.service.violation import Violation, place, unread_at
 
 EXPIRED = "expired"
@@ -346,6 +347,7 @@ INVARIANTS: Mapping[str, Rule] = {
     "V-15": _forgotten,
     "V-16": admissions.premature,
     "V-17": _totals,
+    "V-18": mailbox,
     "V-20": structural.removals,
     "V-21": structural.moves,
     "V-22": structural.choices,

@@ -16,6 +16,7 @@ import msgspec
 from perdure.core.admission import Outcome
 from perdure.errors import Damaged, LockTimeout, NewerVersion
 from perdure.ports.clock import Clock
+from perdure.ports.mailbox import Mailbox, Told
 from perdure.ports.memory import Memory
 from perdure.ports.queue import Queue
 from perdure.ports.retain import Ledger, Mark, Retain
@@ -25,6 +26,8 @@ from perdure.service.transact import locked, roll_forward
 DAY_MS = 86_400_000
 BUDGET_DAYS = 8
 """Attempts of a day go when it is older than this and nothing of it is open."""
+UNSEEN_DAYS = 180
+"""News that nobody has seen go when they are older than this, or than evidence may become."""
 JUMP_MS_MAX = 48 * 3_600_000
 """How far one run believes that time has moved (rule 12)."""
 RUN_SECONDS_MIN = 3_600.0
@@ -54,12 +57,14 @@ class Retention:
         retain: Retain,
         ledger: Ledger,
         queue: Queue,
+        mailbox: Mailbox,
         memory: Memory,
         clock: Clock,
         evidence_days: int,
         log: Log = lambda *_: None,
     ) -> None:
         self._retain, self._ledger, self._queue, self._memory = retain, ledger, queue, memory
+        self._mailbox = mailbox
         self._clock, self._evidence_ms, self._log = clock, evidence_days * DAY_MS, log
         self._last_run: float | None = None
 
@@ -105,17 +110,25 @@ class Retention:
         self._log("expired", "", f"{done.jobs} jobs, {done.records} records, {done.days} days")
         return done
 
-    def expire(self, project: str, job_ids: tuple[str, ...]) -> int:
-        """Take away the records of closed jobs now, whatever their age; returns how many records went."""
+    def expire(
+        self, project: str, job_ids: tuple[str, ...], *, keeping: Callable[[str], bool] = lambda _: False
+    ) -> int:
+        """Take away the records of closed jobs now, whatever their age; returns how many records went.
+
+        `keeping` is asked with a job id and says whether its event stays, made to stand past the job.
+        """
         gone = 0
         for begin in range(0, len(job_ids), BATCH):
             batch = job_ids[begin : begin + BATCH]
+            untold = []
             with locked(self._memory, project) as held:
                 for job_id in batch:
                     if not self._retain.compacted(project, job_id):
                         roll_forward(held, job_id)
+                    if not keeping(job_id):
+                        untold.append(job_id)
                     self._retain.entomb(job_id)
-                gone += self._retain.remove_rest(project, batch)
+                gone += self._retain.remove_rest(project, batch) + self._mailbox.remove(tuple(untold))
         return gone
 
     def _guarded(self, done: Expired, what: str, act: Callable[[], None]) -> None:
@@ -133,10 +146,34 @@ class Retention:
                 for job in self._retain.candidates(scope)
                 if self._expired(done, job, believed_ms) and not self._announced_now(job)
             )
-            done.records += self.expire(scope, expired)
+            keeping = partial(self._keep, believed_ms)
+            done.records += self.expire(scope, expired, keeping=keeping)
             done.jobs += len(expired)
+            done.records += self._forget_news(scope, believed_ms)
         with locked(self._memory, scope):
-            done.swept += self._retain.sweep_scope(scope)
+            done.swept += self._retain.sweep_scope(scope) + self._mailbox.sweep(scope)
+
+    def _keep(self, believed_ms: int, job_id: str) -> bool:
+        """Evidence goes; news of it that have not had their time are made to stand past their job."""
+        told = self._mailbox.told(job_id)
+        if told is None or not told.news or self._had_its_time(told, believed_ms):
+            return False
+        return self._mailbox.keep(job_id)
+
+    def _had_its_time(self, told: Told, believed_ms: int) -> bool:
+        """News that were shown stay as long as evidence does from then on, news that were not much longer."""
+        last_ms = told.event.ended_ms + max(UNSEEN_DAYS * DAY_MS, self._evidence_ms)
+        if told.shown is not None:
+            last_ms = min(told.shown.shown_ms, last_ms) + self._evidence_ms
+        return last_ms <= believed_ms
+
+    def _forget_news(self, project: str, believed_ms: int) -> int:
+        over = [t.event.job_id for t in self._mailbox.kept(project) if self._had_its_time(t, believed_ms)]
+        gone = 0
+        for begin in range(0, len(over), BATCH):
+            with locked(self._memory, project):
+                gone += self._mailbox.remove(tuple(over[begin : begin + BATCH]))
+        return gone
 
     def _compact(self, done: Expired, project: str) -> None:
         """A crash between a receipt and its intent's tombstone leaves the intent whole (D-07)."""

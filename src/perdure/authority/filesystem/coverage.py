@@ -44,7 +44,8 @@ class FileCoverage:
     @contextlib.contextmanager
     def hold(self, project: str) -> Iterator[HeldCoverage]:
         """See `Coverage.hold`."""
-        with locks.hold(self._records.disk, f"{layout.scope_folder(project)}/coverage"):
+        folder = f"{layout.scope_folder(project)}/coverage"
+        with locks.hold(self._records.disk, folder, wait_seconds=self._records.lock_wait_seconds):
             yield _Held(self, project)
 
     def covered(self, project: str) -> Mapping[str, str]:

@@ -130,8 +130,8 @@ class FileErase:
                 yield Place("branch", found.path, name)
             elif folder.startswith("revisions/") and name.isdigit():
                 yield Place("revision", found.path, folder.removeprefix("revisions/"), int(name))
-            elif folder in _OF_JOBS and is_job_id(name.removesuffix(".done")):
-                yield Place("job", found.path, name.removesuffix(".done"))
+            elif folder in _OF_JOBS and is_job_id(name.partition(".")[0]):
+                yield Place("job", found.path, name.partition(".")[0])
             else:
                 yield Place("other", found.path, name)
 

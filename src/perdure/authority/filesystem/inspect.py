@@ -11,6 +11,7 @@ from perdure.authority.filesystem import layout, projects
 from perdure.authority.filesystem.attempts import PARTS, is_part, with_part
 from perdure.authority.filesystem.disk import TEMPORARY_FOLDER, Disk
 from perdure.authority.filesystem.home import HomeKey
+from perdure.authority.filesystem.mailbox import KEPT, SHOWN
 from perdure.authority.filesystem.memory import Buried as Stone
 from perdure.authority.filesystem.memory import stone_name
 from perdure.authority.filesystem.projects import ProjectFile
@@ -32,6 +33,7 @@ from perdure.core.attempt import Attempt
 from perdure.core.claim import Claim
 from perdure.core.decision import Decision
 from perdure.core.job import Job, is_job_id
+from perdure.core.mailbox import Shown
 from perdure.core.memory import Branch
 from perdure.core.move import Arrival, Move
 from perdure.core.record import RECORD_BYTES_MAX, Record
@@ -167,6 +169,8 @@ class _Loader:
         )
         outcomes: dict[str, Record] = self._each(f"{base}/outcomes", is_job_id, Outcome, OutcomeTombstone)
         stones = self._each(f"{base}/tombstones", lambda name: _is_hex(name, 64), Stone)
+        kept = self._each(f"{base}/mailbox", _is_kept, Event, quiet=True)
+        shown = self._each(f"{base}/mailbox", _is_shown, Shown, quiet=True)
         chosen = self._read(layout.selected(scope), Selected)
         return ScopeRecords(
             scope=scope,
@@ -176,7 +180,11 @@ class _Loader:
             completions={name.removesuffix(".done"): record for name, record in done.items()},
             receipts=self._each(f"{base}/receipts", is_job_id, Receipt),
             outcomes={n: r for n, r in outcomes.items() if isinstance(r, Outcome | OutcomeTombstone)},
-            events=self._each(f"{base}/mailbox", is_job_id, Event),
+            events=self._each(
+                f"{base}/mailbox", is_job_id, Event, others=lambda name: _is_kept(name) or _is_shown(name)
+            ),
+            kept={name.removesuffix(KEPT): record for name, record in kept.items()},
+            shown={name.removesuffix(SHOWN): record for name, record in shown.items()},
             uncovered=self._each(f"{base}/coverage", lambda name: _is_hex(name, 32), Uncovered),
             buried=tuple(self._buried(branches, stones)),
             removed={n: r for n, r in standing.items() if isinstance(r, BranchTombstone)},
@@ -291,3 +299,11 @@ def _is_transaction(name: str) -> bool:
 
 def _is_completion(name: str) -> bool:
     return name.endswith(".done") and _is_transaction(name.removesuffix(".done"))
+
+
+def _is_kept(name: str) -> bool:
+    return name.endswith(KEPT) and is_job_id(name.removesuffix(KEPT))
+
+
+def _is_shown(name: str) -> bool:
+    return name.endswith(SHOWN) and is_job_id(name.removesuffix(SHOWN))

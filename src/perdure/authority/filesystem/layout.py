@@ -16,6 +16,7 @@ WORKERS = "run/workers"
 BEATS = "run/beats"
 HINTS = "run/hints"
 DRAFTS = "run/drafts"
+HOOKS = "run/hooks"
 STOP = "run/stop"
 QUARANTINE = "quarantine"
 BALLAST = "ballast"
@@ -78,6 +79,16 @@ def outcome(job_id: str) -> str:
 def event(job_id: str) -> str:
     """A mailbox event's file."""
     return f"{scope_folder(lane_of(job_id).project)}/mailbox/{job_id}"
+
+
+def kept(job_id: str) -> str:
+    """The file of an event that stands past its job."""
+    return f"{event(job_id)}.kept"
+
+
+def shown(job_id: str) -> str:
+    """The file of who showed an event."""
+    return f"{event(job_id)}.shown"
 
 
 def receipt(scope: str, job_id: str) -> str:

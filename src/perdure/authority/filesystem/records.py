@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from perdure.authority.filesystem.disk import TEMPORARY_FOLDER, Disk, Temporary, split
+from perdure.authority.filesystem.locks import WAIT_SECONDS
 from perdure.authority.filesystem.stops import Stops
 from perdure.core.record import RECORD_BYTES_MAX, Newer, Record, Unreadable, seal, unseal
 from perdure.errors import Conflict, Damaged, DiskFailed, NewerVersion, StorageError
@@ -66,12 +67,13 @@ class Records:
     """Records on a disk. One per process; safe for threads as far as the disk is.
 
     A process that only shows sets `acting` to False: while writing is stopped it still reads what it finds,
-    and makes none of it durable.
+    and makes none of it durable. One that answers by a deadline waits for locks for a shorter time.
     """
 
     def __init__(self, disk: Disk, clock: Clock) -> None:
         self.disk = disk
         self.acting = True
+        self.lock_wait_seconds = WAIT_SECONDS
         self.stops = Stops(disk, clock)
         self._durable = _Known()
         self._folders: set[str] = set()
