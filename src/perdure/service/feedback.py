@@ -1,4 +1,4 @@
-"""What reviews did, told to the user once, and what they are doing now (F-01 to F-04, K-07).
+"""What reviews did, told to the user once, and what they are doing now (F-01 to F-04).
 
 The interest in an end is the job itself: it is durable before the host gets control back, and every job that
 ends has an event, which whoever finds an end without one makes. No host has to ask for it.
