@@ -125,7 +125,8 @@ def by_meaning(
     *,
     with_words: bool,
 ) -> list[Candidate]:
-    """Rank the entries that have vectors by cosine and, if `with_words`, by names that stand in them.
+    """Rank the entries that have vectors by cosine and, if `with_words`, by names that stand in them, for the
+    static encoder also by all other shared words.
 
     Entries that the encoder cannot read are left out. With `with_words`, a question that is mostly in another
     alphabet is ranked by whichever of words and meaning gives an entry the better chance. Nothing is found if
