@@ -6,7 +6,6 @@ arguments and start together when a file appears.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import signal
 import subprocess
@@ -22,7 +21,7 @@ import msgspec
 import pytest
 
 from perdure.app import App
-from perdure.authority.filesystem import layout, locks
+from perdure.authority.filesystem import layout, records
 from perdure.core.memory import main_branch_id
 from perdure.ports.provider import Reply, ReviewRequest
 from perdure.service.capture import Captured
@@ -338,7 +337,7 @@ def test_a_held_lock_ends_in_words_that_name_its_holder(
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"held\n"
     holder.send_signal(signal.SIGSTOP)
-    monkeypatch.setattr(locks, "hold", functools.partial(locks.hold, wait_seconds=0.3))
+    monkeypatch.setattr(records, "WAIT_SECONDS", 0.3)
     for words in (("remember", "While it is held."), ("forget", "Before"), ("undo",)):
         begun = time.monotonic()
         said = perdure.json(*words, status=3)["error"]
