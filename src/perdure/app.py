@@ -207,8 +207,10 @@ class App:
 
         return CaptureService(self.coverage, clock=self.clock, release=__version__)
 
-    def inject_service(self) -> InjectService:
-        """The injected block."""
+    def inject_service(self, *, by_words: bool = False) -> InjectService:
+        """The injected block. `by_words` is for a host that waits in front of every turn: an encoder takes
+        15 ms and more for each sentence of a prompt, words take less than one for all of them.
+        """
         from perdure.authority.filesystem.exposure import FileExposures
         from perdure.service.inject import InjectService
 
@@ -219,10 +221,8 @@ class App:
             self.clock,
             chars_max=budget.characters,
             tokens_max=budget.tokens,
-            # Words alone: an encoder takes 15 ms and more for each sentence of a prompt, in front of every
-            # turn, and what finds no room is still found by recall.
             relevance=lambda branches, prompt: self.recall_service().relevance(
-                branches, prompt, by_words=True
+                branches, prompt, by_words=by_words
             ),
         )
 

@@ -25,6 +25,7 @@ import msgspec
 
 from perdure.core.inject import Item, render
 from perdure.provider.encoder import packaged
+from perdure.recall.bearing import bearing
 from perdure.recall.engine import Corpus, Encoder, features, search
 from perdure.recall.found import Document
 from perdure.recall.select import worth
@@ -109,6 +110,14 @@ def relevance_of(items: Sequence[Item], encoder: Encoder | None) -> Relevance:
     return asked
 
 
+def by_words(items: Sequence[Item]) -> Relevance:
+    """What hosts ask in front of every turn."""
+    corpus = Corpus()
+    for item in items:
+        corpus.add(Document(item.entry_id, item.text, key=item.key))
+    return lambda prompt: bearing(corpus, pieces_of(prompt))
+
+
 def choices(relevances: Mapping[str, Relevance]) -> dict[str, Choice]:
     """Every way to choose, as the worth of each entry."""
     ways: dict[str, Choice] = {
@@ -152,16 +161,17 @@ def main() -> int:
     encoder = packaged()
     encoders: dict[str, Encoder | None] = {"words": None} | ({"encoder": encoder} if encoder else {})
     first = cases(facts, 0)[0].items
-    ways = choices({name: relevance_of(first, each) for name, each in encoders.items()})
+    relevances = {name: relevance_of(first, each) for name, each in encoders.items()}
+    ways = choices(relevances | {"words at a turn": by_words(first)})
     rows = []
-    print(f"{'questions':<14}{'chosen by':<30}share of needed entries in the block")
+    print(f"{'questions':<14}{'chosen by':<40}share of needed entries in the block")
     for kind, label in enumerate(("shared words", "other words")):
         given = cases(facts, kind)
         plain = statistics.fmean(shares(given, ways["importance, then age"]))
         for name, choose in ways.items():
             values = shares(given, choose)
             mean, (low, high) = statistics.fmean(values), interval(values)
-            print(f"{label:<14}{name:<30}{mean:.3f} [{low:.3f}, {high:.3f}]")
+            print(f"{label:<14}{name:<40}{mean:.3f} [{low:.3f}, {high:.3f}]")
             judged = name.startswith("both")
             rows.append(
                 {

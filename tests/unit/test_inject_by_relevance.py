@@ -13,6 +13,9 @@ from perdure.authority.filesystem.index import FileIndex
 from perdure.core.inject import Block
 from perdure.core.memory import Branch
 from perdure.errors import StorageError
+from perdure.recall.bearing import bearing
+from perdure.recall.corpus import Corpus
+from perdure.recall.found import Document
 from perdure.recall.select import PRIORS, worth
 from perdure.service.inject import InjectService, Relevance
 from perdure.service.recall import RecallService
@@ -110,3 +113,46 @@ def test_worth_is_bounded_for_any_input() -> None:
     assert worth("high", 7.0) == 1.0
     assert worth("high", -1.0) == pytest.approx(PRIORS["high"])
     assert worth("odd", 0.0) == pytest.approx(PRIORS["normal"])
+
+
+@pytest.mark.requirement("I-02")
+def test_what_all_has_room_is_not_weighed() -> None:
+    """A prompt costs a search only where it decides something."""
+
+    def unasked(_branches: tuple[Branch, ...], _prompt: str) -> Mapping[str, float]:
+        pytest.fail("nothing was left out, and relevance was asked")
+
+    rig = Rig(SimulatedDisk())
+    rig.prepare()
+    rig.memory_service().remember(DEPLOY)
+    assert block(rig, "deploy", unasked).text == block(rig).text
+
+
+@pytest.mark.requirement("I-02")
+def test_words_alone_choose_without_an_encoder() -> None:
+    """In front of a turn no encoder is asked, and what bears on the prompt goes in all the same."""
+
+    def encoder() -> None:
+        pytest.fail("an encoder was asked for")
+
+    rig = filled()
+    recall = RecallService(rig.memory, FileIndex(rig.records, b"k"), rig.clock, encoder=encoder)
+
+    def relevance(branches: tuple[Branch, ...], prompt: str) -> Mapping[str, float]:
+        return recall.relevance(branches, prompt, by_words=True)
+
+    found = block(rig, "Read this first: " + "it is long. " * 9_000 + "Please deploy to staging.", relevance)
+    assert DEPLOY in found.text
+    assert RULE in found.text
+    assert found.left_out
+
+
+def test_a_document_bears_on_the_nearest_piece_of_a_prompt() -> None:
+    """The best piece counts; more of its words count more; what shares no word is left out."""
+    corpus = Corpus()
+    for doc_id, text in (("a", "Deploy with make ship."), ("b", "Deploy on Mondays."), ("c", "Use tabs.")):
+        corpus.add(Document(doc_id, text))
+    near = bearing(corpus, ["How do we deploy with make ship?", "deploy"])
+    assert near.keys() == {"a", "b"}
+    assert 0 < bearing(corpus, ["deploy make ship today"])["b"] < near["a"] <= 1
+    assert bearing(corpus, []) == {}

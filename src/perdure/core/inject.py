@@ -103,9 +103,10 @@ def _line(item: Item) -> str:
 def _shown(text: str) -> str:
     """One entry cannot forge a line of its own, close the block or pose as a speaker (I-03)."""
     text = "\n    ".join(text.splitlines())  # at every character that anyone takes for a line's end
-    if not any(char in text for char in _OPENERS) and (
-        text.isascii() or not any(char in text for char in _ESCAPES)
-    ):
+    if text.isascii():
+        if "<" not in text and "[" not in text:  # of the openers, those that are ASCII
+            return text
+    elif not any(char in text for char in _OPENERS + _ESCAPES):
         return text
     from perdure.core.text_meaning import neutralize_fence
 

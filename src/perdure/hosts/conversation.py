@@ -6,31 +6,37 @@ and by the document that the command line prints with --json. A conversation bel
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from perdure.app import USER_SCOPE, App
-from perdure.authority.filesystem.project import Project
 from perdure.core.exchange import diff
-from perdure.core.inject import Block
 from perdure.core.memory import BRANCH_CHARS_MAX, Branch, Entry, Importance
 from perdure.errors import PerdureError, UsageError
 from perdure.hosts.documents import (
     branch_json,
     change_json,
     entry_json,
+    job_json,
     line_json,
     recalled_json,
     written_json,
 )
 from perdure.hosts.session_turns import digest32
-from perdure.hosts.sessions import SessionRead
-from perdure.service.capture import Captured
-from perdure.service.remember import MemoryService, Written
+
+# For types alone: a host that is about to answer its first turn loads none of the rest.
+if TYPE_CHECKING:
+    from perdure.authority.filesystem.project import Project
+    from perdure.core.inject import Block
+    from perdure.hosts.sessions import SessionRead
+    from perdure.service.capture import Captured
+    from perdure.service.inject import Turn
+    from perdure.service.remember import MemoryService, Written
 
 NOTHING = "Nothing stored answers this."
 PAGE_ENTRIES_MAX = 200
+REVIEWS_MAX = 50
 NUDGES_MAX = 5
 NUDGE_CHARS_MAX = 300
 
@@ -68,10 +74,20 @@ class Conversation:
 
     def inject(self, prompt: str | None = None) -> Block:
         """The block for a turn that starts now, counted as exposure (I-01, I-04)."""
-        self.injected = self.app.inject_service().turn_start(
-            self.project.key, session=self.session, branch_id=self._branch_id(), prompt=prompt
-        )
-        return self.injected
+        turn = self.turn(prompt)
+        self.expose(turn)
+        return turn.block
+
+    def turn(self, prompt: str | None = None) -> Turn:
+        """The same, not counted yet: a host that waits is answered first, and `expose` comes after it."""
+        service = self.app.inject_service(by_words=True)
+        turn = service.turn(self.project.key, self._branch_id(), prompt=prompt)
+        self.injected = turn.block
+        return turn
+
+    def expose(self, turn: Turn) -> None:
+        """Count what a turn was given (I-04)."""
+        self.app.inject_service().expose(self.project.key, self.session, turn)
 
     def why(self) -> Told:
         """What the last injection held, and what found no room."""
@@ -168,6 +184,10 @@ class Conversation:
         }
         return Told("\n".join(lines) or NOTHING, data)
 
+    def encode(self, milliseconds: int) -> int:
+        """Make entries that are new ready for searching by meaning, for about so long; how many are left."""
+        return self.app.recall_service().catch_up(self.project.key, milliseconds, branch_id=self._branch_id())
+
     def entries(self, *, kind: str | None = None, start: int = 0, limit: int = PAGE_ENTRIES_MAX) -> Told:
         """A page of the branch's entries, in its order; `next` is where the next page starts, or None."""
         if not 0 < limit <= PAGE_ENTRIES_MAX or start < 0:
@@ -219,8 +239,7 @@ class Conversation:
 
     def branches(self) -> Told:
         """The branches, the one of this session marked."""
-        memory = self._memory()
-        mine, rows = self.branch or memory.selected(), memory.branches()
+        mine, rows = self.branch_name(), self._memory().branches()
         data = [
             {
                 "branch": row.name,
@@ -239,6 +258,10 @@ class Conversation:
         self.branch = row.name
         data = {"branch": row.name, "branch_id": row.branch_id, "entries": row.entries}
         return Told(f"Branch {row.name} holds a copy of {row.entries} entries; this session uses it.", data)
+
+    def branch_name(self) -> str:
+        """The name of the branch that this session uses."""
+        return self.branch or self._memory().selected()
 
     def use(self, name: str) -> Told:
         """Use a branch in this session. Raises NotFound."""
@@ -261,6 +284,7 @@ class Conversation:
             "mode": self.app.config.mode,
             "reviewer": self.app.config.reviewer.provider,
             "open_jobs": states,
+            "workers": len(self.app.claims.workers()),
         }
         waiting = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"
         room = f"{branch.chars:,} of {BRANCH_CHARS_MAX:,} characters"
@@ -269,7 +293,30 @@ class Conversation:
             f"branch   {branch.name}, {len(branch.entries)} entries, {room}",
             f"reviews  {waiting} open; {data['mode']} mode, reviewer {data['reviewer']}",
         ]
+        if jobs and not data["workers"] and self.app.config.mode == "external":
+            lines.append("         no worker is alive to review them: start one with perdure worker")
         return Told("\n".join(lines), data)
+
+    # -- reviews
+
+    def reviews(self, *, limit: int = REVIEWS_MAX) -> Told:
+        """What became of the reviews of this project, the newest first."""
+        rows = self.app.jobs_service().list(self.project.key)
+        newest = rows[::-1][:limit]
+        more = len(rows) - len(newest)
+        lines = [
+            f"{row.short}  {': '.join(part for part in (row.state, row.reason) if part)}" for row in newest
+        ]
+        lines += [f"and {more:,} earlier ones: perdure jobs"] if more else []
+        data = {"jobs": [job_json(row) for row in newest], "count": len(rows)}
+        return Told("\n".join(lines) or "There were no reviews yet.", data)
+
+    def retry(self, which: str) -> Told:
+        """Review the same evidence again, as its next generation (F-04). Raises NotFound, Refused."""
+        self._begin_writing()
+        done = self.app.jobs_service().retry(which, self.project.key)
+        data = {"job": done.job_id, "successor": done.successor, "generation": done.generation}
+        return Told(f"Generation {done.generation} of the same evidence is queued for review.", data)
 
     # -- evidence
 

@@ -23,7 +23,9 @@ def bearing(corpus: Corpus, pieces: Iterable[str]) -> dict[str, float]:
         for doc_id, share in corpus.words.coverage(terms(piece)).items():
             if share > shares.get(doc_id, 0.0):
                 shares[doc_id] = share
-    return {
-        doc_id: LEXICAL.chance({"words": share, "grams": share, "digits": 0.0, "kind": 0.0})
-        for doc_id, share in shares.items()
-    }
+    chances = {share: _chance(share) for share in set(shares.values())}
+    return {doc_id: chances[share] for doc_id, share in shares.items()}
+
+
+def _chance(share: float) -> float:
+    return LEXICAL.chance({"words": share, "grams": share, "digits": 0.0, "kind": 0.0})

@@ -227,6 +227,8 @@ class RecallService:
         if warm is None:
             self._warm.clear()  # one project's branch at a time is asked about
             warm = self._warm[name] = FollowingCorpus()
+        if encoder is None and warm.follows({_branch_part(each): each.branch.digest for each in places}):
+            return warm, 0
         if seconds is None:
             seconds = 0.0 if self.resident else ENCODING_SECONDS_MAX
         featuring = (
@@ -236,7 +238,7 @@ class RecallService:
         if featuring is None:
             return warm, 0
         for each in places:
-            part = BranchPart(each.scope, each.branch.branch_id)
+            part = _branch_part(each)
             if part in featuring.saved:
                 self._withdraw(part, each.branch.digest)
         return warm, warm.pending
@@ -345,10 +347,14 @@ def versions_of(documents: tuple[Document, ...]) -> frozenset[str]:
     return frozenset(version_of(document) for document in documents)
 
 
+def _branch_part(place: _Place) -> BranchPart:
+    return BranchPart(place.scope, place.branch.branch_id)
+
+
 def _part(place: _Place) -> PartDocuments:
     branch = place.branch
     return PartDocuments(
-        BranchPart(place.scope, branch.branch_id),
+        _branch_part(place),
         branch.digest,
         tuple(
             Document(f"{place.place}:{entry.entry_id}", entry.text, key=entry.key, kind=entry.kind)

@@ -40,6 +40,10 @@ class FollowingCorpus:
         """How many documents are searched by their words alone."""
         return len(self._versions) - len(self._featured)
 
+    def follows(self, sources: Mapping[Part, str]) -> bool:
+        """Whether the corpus holds exactly what these parts were made from."""
+        return self._sources == sources
+
     def bring_up(self, parts: Iterable[PartDocuments], featuring: Featuring | None) -> None:
         """Make the corpus hold exactly these documents, with such features as there is time for."""
         given = tuple(parts)

@@ -1,0 +1,1 @@
+"""The real Pi with Perdure in it, against a scripted model on loopback."""
