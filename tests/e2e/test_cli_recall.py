@@ -85,6 +85,7 @@ def test_without_an_encoder_one_line_says_so(filled: Perdure, perdure_home: Path
     assert "recall.encoder is none" in said.err
     assert filled("recall", "api port", "--mode", "exact").err == ""
     assert filled("recall", "api port").err == "", "a key decides, whatever encoder there is"
+    assert filled("recall", "api prot").err == "", "and so does one that is misspelt"
     assert "needs an encoder" in filled("recall", "port", "--mode", "semantic", status=2).err
     assert filled.json("recall", "api port")["encoder"] is None
 

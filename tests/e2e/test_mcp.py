@@ -121,9 +121,34 @@ def test_tools_say_what_they_do_to_memory(perdure: Perdure) -> None:
         for name, tool in tools.items():
             assert tool.output_schema is not None, name
             assert tool.description, name
+            assert "  " not in tool.description, f"{name}: the code's indentation is nothing to a model"
             for argument, shape in tool.input_schema.get("properties", {}).items():
                 texts = [one for one in [shape, *shape.get("anyOf", [])] if one.get("type") == "string"]
                 assert all({"maxLength", "enum", "pattern"} & set(one) for one in texts), (name, argument)
+
+    talk(perdure, use)
+
+
+def test_a_long_list_comes_in_pages(perdure: Perdure) -> None:
+    """Pages of three of ten entries: each entry once, in order, and the last page says that it is the last."""
+    texts = [f"Fact {number}." for number in range(10)]
+    for text in texts:
+        perdure("remember", text)
+
+    async def use(client: Client) -> None:
+        start, found, sizes = 0, [], []
+        while start is not None:
+            page = (await client.call_tool("list", {"start": start, "limit": 3})).structured_content
+            assert page is not None
+            assert page["count"] == 10
+            found += [entry["text"] for entry in page["entries"]]
+            sizes.append(len(page["entries"]))
+            start = page["next"]
+        assert found == texts
+        assert sizes == [3, 3, 3, 1]
+        beyond = await client.call_tool("list", {"start": 10})
+        assert beyond.structured_content is not None
+        assert beyond.structured_content["entries"] == []
 
     talk(perdure, use)
 

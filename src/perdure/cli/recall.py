@@ -67,7 +67,7 @@ def _from_memory(context: Context, question: str, mode: Mode, found: Recalled) -
     }
     shown = [_entry_text(each, context, explain=explain) for each in found.entries]
     near = [_entry_text(each, context, explain=True) for each in found.nearest] if explain else []
-    by_key = any(each.why.exact_key for each in found.entries)
+    by_key = any(each.why.exact_key or each.why.key_meant is not None for each in found.entries)
     warned = _warning(context, found, asked=mode in {"fused", "semantic"} and not by_key)
     nothing = NOTHING
     if context.options.kind is not None and context.options.kind not in found.kinds:

@@ -5,6 +5,7 @@ Loaded by `perdure mcp` alone: the protocol library costs every other command mo
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -142,6 +143,7 @@ class MemoryServer:
 
         server.add_tool(
             remember,
+            description=_said_of(remember),
             title="Remember a fact",
             annotations=ToolAnnotations(
                 read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -298,6 +300,11 @@ def _folder_of(uri: str) -> str | None:
 
 def _own_folder() -> str:
     return str(Path.cwd())
+
+
+def _said_of(tool: Callable[..., object]) -> str:
+    """What its docstring says, without the indentation of the code."""
+    return inspect.cleandoc(tool.__doc__ or "")
 
 
 def _result(told: Told) -> CallToolResult:
