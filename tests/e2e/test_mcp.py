@@ -130,13 +130,15 @@ def test_tools_say_what_they_do_to_memory(perdure: Perdure) -> None:
 
 
 def test_a_long_list_comes_in_pages(perdure: Perdure) -> None:
-    """Pages of three of ten entries: each entry once, in order, and the last page says that it is the last."""
+    """Pages of three of ten entries: each entry once, in order, and the last page says that it is that."""
     texts = [f"Fact {number}." for number in range(10)]
     for text in texts:
         perdure("remember", text)
 
     async def use(client: Client) -> None:
-        start, found, sizes = 0, [], []
+        start: int | None = 0
+        found: list[str] = []
+        sizes: list[int] = []
         while start is not None:
             page = (await client.call_tool("list", {"start": start, "limit": 3})).structured_content
             assert page is not None
