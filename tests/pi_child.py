@@ -106,6 +106,13 @@ class PiChild:
         """The cards that have come."""
         return [event["card"] for event in self.events if event["event"] == "card"]
 
+    def rest(self) -> list[dict[str, Any]]:
+        """All that it still said, once it has ended."""
+        found: list[dict[str, Any]] = []
+        while (message := self._messages.get(timeout=DEADLINE_SECONDS)) is not None:
+            found.append(message)
+        return found
+
     def end_input(self) -> int:
         """Close its input and give the status with which it ends."""
         assert self.process.stdin is not None

@@ -35,10 +35,17 @@ def file(tmp_path: Path) -> Path:
 def settled(path: Path, *wishes: str, session: str = "session-1", ago_ms: int = 0) -> None:
     """Write a session's file in which these turns have settled, the last one just now or `ago_ms` ago."""
     said = PiSession(session_id=session)
-    said.ms = int(time.time() * 1000) - ago_ms + 1_000
     for wish in wishes:
-        said.user(wish)
-        said.says("I will.")
+        settle(said, path, wish, ago_ms=ago_ms)
+
+
+def settle(said: PiSession, path: Path, wish: str, *, ago_ms: int = 0) -> None:
+    """One turn more has settled now, or `ago_ms` ago, and stands in the file."""
+    settled_ms = int(time.time() * 1000) - ago_ms
+    said.ms = settled_ms - 1_000  # an entry is a second later than the one before
+    said.user(wish)
+    said.ms = settled_ms - 1_000
+    said.says("I will.")
     path.write_text("".join(f"{json.dumps(entry)}\n" for entry in said.entries), encoding="utf-8")
 
 
@@ -230,11 +237,12 @@ def test_what_a_killed_session_left_is_found_by_the_next(perdure: Perdure, file:
 def test_a_pause_lasts_and_what_settles_in_it_stays_out(perdure: Perdure, file: Path) -> None:
     """Pause takes in what has settled, then nothing, over a restart too; resume begins anew."""
     (perdure.home / "config.toml").write_text('mode = "external"\n')
+    said = PiSession(session_id="session-1")
     with PiChild(perdure.project, file=file) as pi:
-        settled(file, "One wish: always use spaces.")
+        settle(said, file, "One wish: always use spaces.")
         assert pi.ask("pause")["data"] == {"capture": False}
         assert len(jobs(perdure)) == 1
-        settled(file, "One wish: always use spaces.", WISH)
+        settle(said, file, WISH)
         assert pi.ask("settled", sessionFile=str(file))["data"]["turns"] == 0
     with PiChild(perdure.project, file=file) as pi:
         assert pi.hello["data"]["capture"] is False
@@ -242,7 +250,7 @@ def test_a_pause_lasts_and_what_settles_in_it_stays_out(perdure: Perdure, file: 
         assert "paused" in pi.ask("status")["text"]
         time.sleep(0.01)
         assert pi.ask("resume")["data"] == {"capture": True}
-        settled(file, "A third wish: never use tabs.", session="session-1")
+        settle(said, file, "A third wish: never use tabs.")
         assert pi.ask("settled", sessionFile=str(file))["data"]["turns"] == 1
 
 
@@ -379,6 +387,14 @@ def test_lines_that_are_no_request_cost_nothing_else(perdure: Perdure) -> None:
         assert pi.ask("status")["ok"]
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are seen in /proc alone")
+def test_nothing_but_the_protocol_can_reach_standard_output(perdure: Perdure) -> None:
+    """What a library prints goes to standard error."""
+    with PiChild(perdure.project) as pi:
+        open_files = Path(f"/proc/{pi.process.pid}/fd")
+        assert (open_files / "1").readlink() == (open_files / "2").readlink()
+
+
 def test_long_prompts(perdure: Perdure) -> None:
     """A prompt of one megabyte is answered like any other, one of five is refused, and the child goes on."""
     with PiChild(perdure.project) as pi:
@@ -444,6 +460,7 @@ def test_the_end_of_input_ends_a_child_that_waits(perdure: Perdure) -> None:
         with held_lock(perdure):
             pi.post("remember", text=FACT)
             assert pi.end_input() == 0
+            assert pi.rest() == []  # it ended while it waited, and not with the answer
     assert perdure.texts() == ["Before."]
     perdure("verify")
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from perdure.app import App
 from perdure.authority.filesystem.exposure import FileExposures
+from perdure.config import Injection
 from perdure.core.job import Job
 from perdure.errors import NotFound, Refused, TextRefused, UsageError
 from perdure.hosts.conversation import NOTHING, NUDGE_CHARS_MAX, Conversation, failed
@@ -137,6 +140,23 @@ def test_a_turn_is_counted_only_when_it_is_exposed(app: App, talk: Conversation,
     conversation(app, tmp_path, session="other").forget(FACT)
     assert "(gone since)" in talk.why().text
     assert talk.turn().block.text == ""
+
+
+@pytest.mark.requirement("I-01", "I-02")
+def test_a_turn_asks_no_encoder(app: App, talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What bears on a prompt is found by words: an encoder would stand in front of every turn."""
+
+    def asked(_texts: object) -> None:
+        pytest.fail("the encoder was asked")
+
+    monkeypatch.setattr(app, "encoder", SimpleNamespace(name="slow", fingerprint="slow", encode=asked))
+    tight = msgspec.structs.replace(app.config, injection=Injection(characters=300))
+    monkeypatch.setattr(app, "config", tight)
+    for number in range(5):
+        talk.remember(f"The module number {number} belongs to the team that wrote it.")
+    block = talk.turn("Who owns module number 2?").block
+    assert block.left_out
+    assert "module number 2" in block.text
 
 
 @pytest.mark.requirement("M-02")

@@ -6,25 +6,32 @@ What nobody waits for comes later: `after` once an answer is out, `step` when no
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from perdure.app import App
 from perdure.authority.filesystem.project import Project
-from perdure.errors import NotFound, StorageError, UsageError
+from perdure.errors import NotFound, PerdureError, StorageError, UsageError
 from perdure.hosts import pi_protocol as wire
 from perdure.hosts.conversation import Conversation, Told
 from perdure.hosts.pi_capture import HOST, Capture, Taken
 from perdure.hosts.pi_reviews import Reviews
+
+# For types alone.
+if TYPE_CHECKING:
+    from perdure.recall.encoder import Encoder
 
 LOCK_SECONDS = 5.0
 """How long a request waits for a lock: the extension waits 10 s for a tool, and is to have an answer."""
 QUIET_SECONDS = 0.3
 """Work that may take long is begun only after so long without a request."""
 ENCODING_MS = 60
+WARMING_SECONDS = 0.02
 _SCREENS = frozenset({"tui", "rpc"})
 
 
@@ -56,6 +63,7 @@ class Desk:
         self._left: deque[str] = deque()
         self._asked = time.monotonic()
         self._problem = ""
+        self._warming: threading.Thread | None = None
 
     # -- around requests
 
@@ -226,16 +234,26 @@ class Desk:
         return False
 
     def _encode(self) -> bool:
-        """Load the encoder, and encode a little; whether more is to be encoded. One that is asked over a
-        network is not asked for nothing.
-        """
+        """Have the encoder ready, and encode a little; whether there is more to do."""
         place = self.place()
-        if place.app.encoder is None:
+        encoder = place.app.encoder
+        if encoder is None:
             return False
-        left = place.conversation.encode(ENCODING_MS)
-        if not left and place.app.config.recall.encoder == "packaged":
-            place.app.encoder.encode(["ready"])
-        return left > 0
+        if self._warming is None and place.app.config.recall.encoder == "packaged":
+            # A second of work under load, in front of which a turn is not to stand.
+            self._warming = threading.Thread(target=_warm, args=(encoder,), daemon=True)
+            self._warming.start()
+        if self._warming is not None:
+            self._warming.join(WARMING_SECONDS)
+            if self._warming.is_alive():
+                return True
+        return place.conversation.encode(ENCODING_MS) > 0
+
+
+def _warm(encoder: Encoder) -> None:
+    """Have a packaged model loaded. One that cannot be loaded is said by whoever asks it."""
+    with contextlib.suppress(PerdureError):
+        encoder.encode(["ready"])
 
 
 def _load() -> bool:
