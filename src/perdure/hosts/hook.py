@@ -28,6 +28,9 @@ SETTLED_SECONDS = 0.5
 STDIN_BYTES_MAX = 64 * 1024 * 1024
 """A prompt can be megabytes long. What is longer is read, so that the host can write on, and not used."""
 
+APART = b"\0"
+"""What the other process says once nothing of the host's can end it."""
+
 _READ_SHARE = 0.7
 _CHUNK_BYTES = 1024 * 1024
 _DESCRIPTORS_MAX = 65_536
@@ -68,7 +71,11 @@ def end(status: int) -> int:
 
 
 def _handed_over(words: list[str], data: bytes, until: float, *, waits: bool) -> bytes:
-    """Start the other process; returns its answer, or nothing once the time is over."""
+    """Start the other process; returns its answer, or nothing once the time is over.
+
+    Its first byte says that it is a session of its own: before, a host that ends its hooks' process group
+    would end it too.
+    """
     reading, writing = os.pipe()
     try:
         child = os.fork()
@@ -80,7 +87,8 @@ def _handed_over(words: list[str], data: bytes, until: float, *, waits: bool) ->
         _be_other(words, data, writing)
     os.close(writing)
     try:
-        return _read_all(reading, until) if waits else b""
+        apart = _is_ready(reading, until) and os.read(reading, 1) == APART
+        return _read_all(reading, until) if apart and waits else b""
     finally:
         os.close(reading)
 
@@ -89,6 +97,7 @@ def _be_other(words: list[str], data: bytes, writing: int) -> None:
     """The other process, from here to its end. What it says on its standard output is the answer."""
     try:
         os.setsid()
+        os.write(writing, APART)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for stream, source in ((0, nothing), (2, nothing), (1, writing)):
             os.dup2(source, stream)
@@ -99,6 +108,12 @@ def _be_other(words: list[str], data: bytes, writing: int) -> None:
         work(words[0], words[1], data)
     finally:
         os._exit(0)
+
+
+def _is_ready(descriptor: int, until: float) -> bool:
+    ready = select.poll()
+    ready.register(descriptor, select.POLLIN | select.POLLHUP)
+    return bool(ready.poll(max(0.0, until - time.monotonic()) * 1000))
 
 
 def _stdin(until: float) -> bytes:
