@@ -1,8 +1,8 @@
 """The Python child of one session of Pi: `python -m perdure.hosts.pi_child`, JSON lines over stdio.
 
 A thread only reads; all memory work is done in order in the main thread. Standard output carries the protocol
-and nothing else. When its input ends, the child does what was asked before and ends, within a second in any
-case: its writes are whole or were never made.
+and nothing else. When its input ends, the child does what was asked before and ends, within a few seconds in
+any case: its writes are whole or were never made. Pi waits for none of that.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from perdure.hosts import pi_protocol as wire
 from perdure.hosts.pi_desk import Desk
 from perdure.hosts.pi_ops import answer
 
-END_SECONDS = 0.8
-"""How long the child goes on after the end of its input."""
+END_SECONDS = 5.0
+"""How long the child goes on at most after the end of its input: to take in the turn that has just settled,
+on a machine that is busy. Nobody waits for it.
+"""
 _CHUNK_BYTES = 64 * 1024
 
 _Item = bytes | Literal["too long", "end"]
