@@ -86,6 +86,54 @@ def test_what_the_user_changed_since_stays_when_it_is_taken_out(perdure: Perdure
     assert not Path(f"{path}{BACKUP_SUFFIX}").exists()
 
 
+@pytest.mark.parametrize(
+    ("host", "path", "text"),
+    [
+        ("claude-code", ".claude.json", '{\n\t"mcpServers": {},\n\t"n": 1\n}\n'),
+        ("mcp:cursor", ".cursor/mcp.json", '{"mcpServers": {}}'),
+        ("gemini", ".gemini/settings.json", '{"mcpServers": { }, "hooks": {"BeforeAgent": []}}'),
+        ("pi", ".pi/agent/settings.json", '{"packages": []}'),
+    ],
+)
+def test_what_was_empty_before_is_empty_again(
+    perdure: Perdure, user: Path, host: str, path: str, text: str
+) -> None:
+    """Containers that the user left empty come back as they were, with a backup in between."""
+    setting = user / path
+    setting.write_text(text)
+    perdure("install", host, "--yes")
+    assert Path(f"{setting}{BACKUP_SUFFIX}").read_text() == text
+    perdure("uninstall", host, "--yes")
+    assert setting.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("host", "path", "text"),
+    [
+        (
+            "mcp:cursor",
+            ".cursor/mcp.json",
+            '{"mcpServers": {"perdure": {"command": "/my/perdure", "args": ["mcp"], "env": {"A": "b"}}}}',
+        ),
+        ("codex", ".codex/config.toml", '[mcp_servers.perdure]\ncommand = "mine"\nenv = {A = "b"}\n'),
+        ("gemini", ".gemini/settings.json", '{"mcpServers": {"perdure": {"url": "http://localhost:1/mcp"}}}'),
+    ],
+)
+def test_a_server_that_the_user_registered_stays_theirs(
+    perdure: Perdure, user: Path, host: str, path: str, text: str
+) -> None:
+    """Neither an install nor an uninstall touches settings of a server that are not in our form."""
+    setting = user / path
+    setting.write_text(text)
+    perdure("uninstall", host, "--yes")
+    assert setting.read_text() == text
+    perdure("install", host, "--yes")
+    theirs = text if host != "gemini" else '{"perdure": {"url": "http://localhost:1/mcp"}}'
+    assert theirs in setting.read_text()
+    perdure("uninstall", host, "--yes")
+    assert setting.read_text() == text
+
+
 @pytest.mark.usefixtures("user")
 def test_every_event_of_a_host_runs_our_hook(perdure: Perdure) -> None:
     """The commands that are registered name this installation, and the user's own hook is still the first."""
@@ -126,6 +174,7 @@ def test_a_stale_path_is_replaced_and_the_first_backup_still_counts(
         ("claude-code", ".claude/settings.json", '{"hooks": ["a list"]}'),
         ("codex", ".codex/config.toml", "model = \n"),
         ("codex", ".codex/config.toml", 'mcp_servers = {a = {command = "x"}}\n'),
+        ("codex", ".codex/config.toml", "mcp_servers = 3\n"),
         ("pi", ".pi/agent/settings.json", "[]"),
         ("gemini", ".gemini/settings.json", '{"hooks": '),
     ],

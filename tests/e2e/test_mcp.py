@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import re
 import signal
@@ -151,6 +152,9 @@ def test_a_long_list_comes_in_pages(perdure: Perdure) -> None:
         beyond = await client.call_tool("list", {"start": 10})
         assert beyond.structured_content is not None
         assert beyond.structured_content["entries"] == []
+        assert said(beyond) == "There are 10 entries, and none from there on."
+        foreign = await client.call_tool("list", {"kind": "recipe"})
+        assert said(foreign) == "No entry is of kind recipe; there are: project."
 
     talk(perdure, use)
 
@@ -344,12 +348,18 @@ def test_standard_output_carries_the_protocol_alone(tmp_path: Path, project: str
     assert server.returncode == 0
 
 
+def test_without_standard_input_it_says_what_is_missing(perdure: Perdure) -> None:
+    """No client can speak to it then."""
+    assert "no standard input" in perdure("mcp", status=2).err
+
+
 def test_a_missing_library_is_named_with_the_command_that_brings_it(
     perdure: Perdure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the extra the command says how to install it."""
     for name in [name for name in sys.modules if name.startswith("perdure.mcp")]:
         monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
     monkeypatch.setitem(sys.modules, "mcp.server", None)
     assert 'pip install "perdure[mcp]"' in perdure("mcp", status=2).err
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from perdure.cli import values
 from perdure.cli.command import Answer, Command, Context, use_one_thread
-from perdure.errors import ConfigError
+from perdure.errors import ConfigError, UsageError
 
 PORT_MAX = 65_535
 
@@ -16,6 +17,9 @@ PORT_MAX = 65_535
 def mcp(context: Context) -> Answer:
     """Serve the memory until the client closes, or the process is told to stop."""
     options = context.options
+    if not options.http and sys.stdin is None:
+        msg = "there is no standard input, over which a client speaks."
+        raise UsageError(msg, advice="Let the client start it, or serve with --http.")
     use_one_thread()
     try:
         import anyio

@@ -203,7 +203,7 @@ class Conversation:
             "next": following,
         }
         lines = [f"{entry.entry_id}  {_said(entry)}" for entry in page]
-        return Told("\n".join(lines) or "The memory of this branch is empty.", data)
+        return Told("\n".join(lines) or _nothing_of(branch, chosen, kind), data)
 
     def nudges(self, task: str, *, limit: int = 3) -> Told:
         """A few short reminders of what memory holds about a task (L-09)."""
@@ -396,6 +396,16 @@ def _branch_or_none(memory: MemoryService, name: str | None) -> Branch | None:
         return memory.branch(name)
     except PerdureError:
         return None  # the block itself says what could not be read
+
+
+def _nothing_of(branch: Branch, chosen: list[Entry], kind: str | None) -> str:
+    """Why a page has no entries."""
+    if chosen:
+        return f"There are {len(chosen)} entries, and none from there on."
+    if kind is not None and branch.entries:
+        kinds = ", ".join(sorted({entry.kind for entry in branch.entries}))
+        return f"No entry is of kind {kind}; there are: {kinds}."
+    return "The memory of this branch is empty."
 
 
 def _said(entry: Entry) -> str:

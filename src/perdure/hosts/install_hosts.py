@@ -100,9 +100,7 @@ def _pi(agent: Path) -> Host:
     setting = Setting(
         str(agent / "settings.json"),
         lambda text: jsonc.with_element(text, ("packages",), folder),
-        lambda text: _pruned(
-            jsonc.without_elements(text, ("packages",), lambda each: each == folder), ("packages",)
-        ),
+        lambda text: _without_package(text, folder),
         "{}\n",
     )
     return Host("pi", "Pi", ("pi", str(agent)), (setting,), folder)
@@ -179,17 +177,47 @@ def _clients(home: Path) -> tuple[Host, ...]:
 # -- parts of settings
 
 
+def _without_package(text: str, folder: str) -> str:
+    without = jsonc.without_elements(text, ("packages",), lambda each: each == folder)
+    return _pruned(without, ("packages",)) if without != text else text
+
+
 def _stdio() -> dict[str, object]:
     command, *words = program()
     return {"command": command, "args": [*words, "mcp"]}
 
 
 def _server(path: str, at: Sequence[str], what: Mapping[str, object]) -> Setting:
-    return Setting(
-        path,
-        lambda text: jsonc.with_value(text, (*at, SERVER), dict(what)),
-        lambda text: _pruned(jsonc.without_value(text, (*at, SERVER)), at),
-        "{}\n",
+    """Our server under its name; one that the user registered in a form of their own stays as it is."""
+    place = (*at, SERVER)
+
+    def put(text: str) -> str:
+        there = jsonc.value_at(text, place)
+        return (
+            text if there is not None and not _is_ours(there) else jsonc.with_value(text, place, dict(what))
+        )
+
+    def take(text: str) -> str:
+        if not _is_ours(jsonc.value_at(text, place)):
+            return text
+        return _pruned(jsonc.without_value(text, place), at)
+
+    return Setting(path, put, take, "{}\n")
+
+
+def _is_ours(server: object) -> bool:
+    """Whether a server's settings are as some installation of ours writes them, and hold nothing more."""
+    if not isinstance(server, dict) or not set(server) <= {"type", "command", "args", "enabled"}:
+        return False
+    command, args = server.get("command"), server.get("args", [])
+    words = [
+        *(command if isinstance(command, list) else [command]),
+        *(args if isinstance(args, list) else []),
+    ]
+    if not all(isinstance(word, str) for word in words):
+        return False
+    return words[1:] in (["mcp"], ["-m", "perdure", "mcp"]) and (
+        len(words) > 2 or Path(str(words[0])).name == "perdure"  # noqa: PLR2004 - program and mcp
     )
 
 
@@ -209,10 +237,11 @@ def _hooks(host: str, path: str, *, seconds: int) -> Setting:
         return text
 
     def take(text: str) -> str:
+        before = text
         for event in EVENTS[host]:
-            text = jsonc.without_elements(text, ("hooks", event), ours)
-            text = _pruned(text, ("hooks", event))
-        return _pruned(text, ("hooks",))
+            without = jsonc.without_elements(text, ("hooks", event), ours)
+            text = _pruned(without, ("hooks", event)) if without != text else text
+        return _pruned(text, ("hooks",)) if text != before else text
 
     return Setting(path, put, take, "{}\n")
 
@@ -251,7 +280,8 @@ def _with_table(text: str) -> str:
     """Codex' settings with our server's table at their end; what is there already is replaced."""
     command, *words = program()
     wanted = {"command": command, "args": [*words, "mcp"]}
-    if _servers(text).get(SERVER) == wanted:
+    there = _servers(text).get(SERVER)
+    if there == wanted or (there is not None and not _is_ours(there)):
         return text
     rest = _without_table(text)
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -259,7 +289,11 @@ def _with_table(text: str) -> str:
     table = (_TABLE, f"command = {json.dumps(command, ensure_ascii=False)}", f"args = [{quoted}]")
     gap = "" if not rest else newline if rest.endswith("\n") else newline * 2
     after = rest + gap + "".join(f"{line}{newline}" for line in table)
-    if _servers(after).get(SERVER) != wanted:
+    try:
+        added = _servers(after).get(SERVER) == wanted
+    except UsageError:
+        added = False
+    if not added:
         raise UsageError("its mcp_servers is written in one line, which cannot be added to.")
     return after
 
@@ -268,7 +302,7 @@ def _without_table(text: str) -> str:
     """Codex' settings without our server's table and the empty line in front of it."""
     before = _toml(text)
     servers = _servers(text)
-    if SERVER not in servers:
+    if not _is_ours(servers.get(SERVER)):
         return text
     lines = text.splitlines(keepends=True)
     begin = next((at for at, line in enumerate(lines) if line.strip() == _TABLE), None)
